@@ -1,10 +1,13 @@
 """Make the pictures of the pages in docs/images, as chromium shows them.
 
-python docs/picture.py                     needs chromium and playwright; ``make picture`` sees to both
+python docs/picture.py                     needs chromium and playwright; ``make picture`` sees to
+                                           both
 python docs/picture.py plan                only that one
-python docs/picture.py --runs DIR plan     runs that lie in DIR are taken from there, others are made there
+python docs/picture.py --runs DIR plan     runs that lie in DIR are taken from there, others are
+                                           made there
 
-Every picture is made from the commands that ``COMMANDS`` lists, in an empty folder if none is given.
+Every picture is made from the commands that ``COMMANDS`` lists, in an empty folder if none is
+given.
 """
 
 import argparse
@@ -23,20 +26,35 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
-SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 WIDE, SHRUNK = 1360, 0.7
 COMMANDS = {
-    "plan": ["plan --model llama3-8b --chip h100 --devices 64 --batch 1024 --tokens 15T --json --html plan.html"],
+    "plan": [
+        (
+            "plan --model llama3-8b --chip h100 --devices 64 --batch 1024 --tokens 15T "
+            "--json --html plan.html"
+        )
+    ],
     "search": [
         "search --model llama3-8b --out search",
         "explain search --flatness 3% --held-out gpt3-175b --held-out bert-large "
         "--compare a100-80gb --compare h200 --compare b200",
         "report search",
     ],
-    "front": ["front --model bert-large --rules icml24 --of throughput,area,power --time 60 --out front"],
+    "front": [
+        "front --model bert-large --rules icml24 --of throughput,area,power --time 60 --out front"
+    ],
     "design": ["report front --design 100"],
     "sweep": [
-        "sweep --model bert-large --rules icml24 --over cluster.link_bytes_per_s=1e9..1e12 --points 5 --out sweep"
+        (
+            "sweep --model bert-large --rules icml24 --over "
+            "cluster.link_bytes_per_s=1e9..1e12 --points 5 --out sweep"
+        )
     ],
 }
 LIVE = "search --model llama3-8b --out live --workers 1"
@@ -49,7 +67,15 @@ PAGES = {
 }
 # What a picture needs beside its own commands.
 NEEDS = {"design": ("front",), "view": ("plan", "sweep")}
-HIGH = {"plan": 1500, "search": 1600, "front": 1250, "design": 1250, "sweep": 1150, "view": 620, "live": 1150}
+HIGH = {
+    "plan": 1500,
+    "search": 1600,
+    "front": 1250,
+    "design": 1250,
+    "sweep": 1150,
+    "view": 620,
+    "live": 1150,
+}
 LONGEST_S, ROWS = 300.0, 1
 """How long a search under way is waited for, and the rows of its course that make a picture."""
 
@@ -59,8 +85,12 @@ def small(taken: Path, picture: Path) -> None:
     from PIL import Image
 
     whole = Image.open(taken).convert("RGB")
-    shrunk = whole.resize((round(whole.width * SHRUNK), round(whole.height * SHRUNK)), Image.Resampling.LANCZOS)
-    shrunk.quantize(96, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(picture, optimize=True)
+    shrunk = whole.resize(
+        (round(whole.width * SHRUNK), round(whole.height * SHRUNK)), Image.Resampling.LANCZOS
+    )
+    shrunk.quantize(96, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
+        picture, optimize=True
+    )
     print(f"{picture}: {picture.stat().st_size:,} bytes")  # noqa: T201
 
 
@@ -85,12 +115,16 @@ def made(folder: Path, kind: str) -> None:
 
 
 def watched(folder: Path, browser: Any) -> None:
-    """A search under way, as phaze view shows it once it has evaluated some chips; it waits while it is pictured."""
+    """A search under way, as phaze view shows it once it has evaluated some chips; it waits while
+    it is pictured."""
     from phaze.view.library import key_of
     from phaze.view.server import ViewServer
 
     going = subprocess.Popen(
-        [sys.executable, "-m", "phaze", *LIVE.split()], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "phaze", *LIVE.split()],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     course, began = folder / "live" / "progress.json", time.monotonic()
     try:
@@ -102,7 +136,9 @@ def watched(folder: Path, browser: Any) -> None:
         going.send_signal(signal.SIGSTOP)
         with ViewServer(folder) as server:
             Thread(target=server.serve_forever, daemon=True).start()
-            context = browser.new_context(viewport={"width": WIDE, "height": HIGH["live"]}, color_scheme="light")
+            context = browser.new_context(
+                viewport={"width": WIDE, "height": HIGH["live"]}, color_scheme="light"
+            )
             page = context.new_page()
             page.goto(server.address)
             page.goto(f"http://127.0.0.1:{server.server_port}/run/{key_of('live')}")
@@ -141,9 +177,15 @@ def pictures(folder: Path, wanted: list[str]) -> None:
 
 def main() -> None:
     """Run what the pictures need, in a folder that is thrown away if none is given."""
-    parser = argparse.ArgumentParser(prog="docs/picture.py", description="Make the pictures of the pages.")
-    parser.add_argument("--runs", metavar="DIR", type=Path, help="a folder for the runs; those in it are used")
-    parser.add_argument("kinds", nargs="*", metavar="PICTURE", help=f"of {', '.join(HIGH)}; all if none is named")
+    parser = argparse.ArgumentParser(
+        prog="docs/picture.py", description="Make the pictures of the pages."
+    )
+    parser.add_argument(
+        "--runs", metavar="DIR", type=Path, help="a folder for the runs; those in it are used"
+    )
+    parser.add_argument(
+        "kinds", nargs="*", metavar="PICTURE", help=f"of {', '.join(HIGH)}; all if none is named"
+    )
     chosen = parser.parse_args()
     wanted = chosen.kinds or list(HIGH)
     if not set(wanted) <= set(HIGH):

@@ -1,5 +1,5 @@
-"""Let the reference show functions of the API as Python does: with the signature and the documentation that follow from
-the tables of options."""
+"""Let the reference show functions of the API as Python does: with the signature and the
+documentation that follow from the tables of options."""
 
 import inspect
 from typing import Any
@@ -21,7 +21,9 @@ class Signatures(griffe.Extension):
             *(
                 griffe.Parameter(
                     name,
-                    annotation=inspect.formatannotation(one.annotation, "").replace("collections.abc.", ""),
+                    annotation=inspect.formatannotation(one.annotation, "").replace(
+                        "collections.abc.", ""
+                    ),
                     kind=getattr(griffe.ParameterKind, one.kind.name.lower()),
                     default=None if one.default is inspect.Parameter.empty else repr(one.default),
                 )

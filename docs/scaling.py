@@ -1,11 +1,14 @@
 """What the Ray engine costs, and what a search leaves to its workers.
 
-python docs/scaling.py               evaluates the same chips of bert-large in this process and on 1 and 2 Ray workers
+python docs/scaling.py               evaluates the same chips of bert-large in this process and on 1
+                                     and 2 Ray workers
 python docs/scaling.py --chips N     the same with N chips
-python docs/scaling.py --share NAME  searches NAME; the share of CPU time spent evaluating chips, the rest being serial
+python docs/scaling.py --share NAME  searches NAME; the share of CPU time spent evaluating chips,
+                                     the rest being serial
 
-Wall seconds are the least of three; CPU seconds are those of the workers, of the bridge and of the search itself, so
-they hold on a busy machine too. Bytes are those of one chip's work item and its result, and of the job, sent once.
+Wall seconds are the least of three; CPU seconds are those of the workers, of the bridge and of the
+search itself, so they hold on a busy machine too. Bytes are those of one chip's work item and its
+result, and of the job, sent once.
 """
 
 import os
@@ -42,15 +45,22 @@ def _bytes(value: Any) -> int:
 
 def _workers(engine: RayEngine) -> list[int]:
     every = session_of(engine.process.pid)
-    return [pid for pid in every if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::Worker")]
+    return [
+        pid for pid in every if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::Worker")
+    ]
 
 
-def _timed(engine: Evaluate, state: SearchState, chips: list[int], pids: list[int]) -> tuple[float, list[float]]:
+def _timed(
+    engine: Evaluate, state: SearchState, chips: list[int], pids: list[int]
+) -> tuple[float, list[float]]:
     """Wall seconds, and CPU seconds of each process, of one round from nothing."""
     before, own, start = [_cpu_s(pid) for pid in pids], time.process_time(), time.perf_counter()
     engine(replace(state, known=ScheduleMemo()), chips, float("inf"))
     wall = time.perf_counter() - start
-    return wall, [time.process_time() - own, *(_cpu_s(pid) - was for pid, was in zip(pids, before, strict=True))]
+    return wall, [
+        time.process_time() - own,
+        *(_cpu_s(pid) - was for pid, was in zip(pids, before, strict=True)),
+    ]
 
 
 def _job(model: str) -> SearchJob:
@@ -90,7 +100,10 @@ def main() -> None:
     chips = [int(chip) for chip in state.scored().argsort(kind="stable")[:count_of_chips]]
     in_process(replace(state, known=ScheduleMemo()), chips, float("inf"))
     plain = min(_timed(in_process, state, chips, []) for _ in range(3))
-    print(f"{model}, {len(chips)} chips evaluated: in this process {plain[0]:.2f} s wall, {plain[1][0]:.2f} CPU s")
+    print(
+        f"{model}, {len(chips)} chips evaluated: in this process {plain[0]:.2f} s wall, "
+        f"{plain[1][0]:.2f} CPU s"
+    )
     for count in (1, 2):
         with RayEngine("local", count) as engine:
             engine(replace(state, known=ScheduleMemo()), chips, float("inf"))
@@ -98,8 +111,10 @@ def main() -> None:
             wall, cpu = min(_timed(engine, state, chips, pids) for _ in range(3))
         total = sum(cpu)
         print(
-            f"ray, {count} workers: {wall:.2f} s wall (efficiency {plain[0] / wall / count:.0%}), CPU s: workers "
-            f"{sum(cpu[2:]):.2f}, bridge {cpu[1]:.2f}, search {cpu[0]:.2f}; efficiency by CPU {plain[1][0] / total:.0%}"
+            f"ray, {count} workers: {wall:.2f} s wall (efficiency "
+            f"{plain[0] / wall / count:.0%}), CPU s: workers "
+            f"{sum(cpu[2:]):.2f}, bridge {cpu[1]:.2f}, search {cpu[0]:.2f}; efficiency "
+            f"by CPU {plain[1][0] / total:.0%}"
         )
     worker = Worker()
     worker.begin(state.common())
@@ -108,7 +123,8 @@ def main() -> None:
     out, back = (sum(map(_bytes, some)) / len(chips) for some in (items, answers))
     news = _bytes([pair for answer in answers for pair in answer[1]]) / len(chips)
     print(
-        f"bytes: {_bytes(state.common()):,} once a machine; a chip {out:,.0f} there and {back:,.0f} back, of which "
+        f"bytes: {_bytes(state.common()):,} once a machine; a chip {out:,.0f} there and "
+        f"{back:,.0f} back, of which "
         f"{news:,.0f} (its new schedules) go to every machine"
     )
     return None

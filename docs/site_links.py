@@ -1,5 +1,6 @@
-"""Hooks of the documentation's site: CONTRIBUTING.md is a page of it, and links into the repository lead to copies of
-the files as text, so that the site stands alone and every link in it is checked when it is built."""
+"""Hooks of the documentation's site: CONTRIBUTING.md is a page of it, and links into the repository
+lead to copies of the files as text, so that the site stands alone and every link in it is checked
+when it is built."""
 
 import re
 from pathlib import Path
@@ -14,7 +15,11 @@ OUTSIDE = re.compile(r"\]\(\.\./(?P<path>[^)#\s]+?)/?(?P<anchor>#[^)]*)?\)")
 
 def _place(path: str) -> str:
     """Where a file of the repository lies in the site."""
-    return "contributing.md" if path == "CONTRIBUTING.md" else f"source/{path}{'/index' if _folder(path) else ''}.txt"
+    return (
+        "contributing.md"
+        if path == "CONTRIBUTING.md"
+        else f"source/{path}{'/index' if _folder(path) else ''}.txt"
+    )
 
 
 def _folder(path: str) -> bool:
@@ -33,7 +38,11 @@ def _contributing() -> str:
     """CONTRIBUTING.md as if it lay in docs/."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     inside = re.sub(r"\]\(docs/([^)]*)\)", r"](\1)", text)
-    return re.sub(r"\]\((?!https?:|#|\.\./)((?:src|tests|examples)/[^)]*|[A-Z]\w*(?:\.\w+)?)\)", r"](../\1)", inside)
+    return re.sub(
+        r"\]\((?!https?:|#|\.\./)((?:src|tests|examples)/[^)]*|[A-Z]\w*(?:\.\w+)?)\)",
+        r"](../\1)",
+        inside,
+    )
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -51,5 +60,6 @@ def _pages() -> list[str]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links out of docs/ lead to their places in the site; the marks of shown outputs stay comments."""
+    """Links out of docs/ lead to their places in the site; the marks of shown outputs stay
+    comments."""
     return OUTSIDE.sub(lambda found: f"]({_place(found['path'])}{found['anchor'] or ''})", markdown)

@@ -1,9 +1,11 @@
-"""Rewrite the outputs shown in README.md and docs/: a block under ``<!-- shows: COMMAND -->`` is what COMMAND prints.
+"""Rewrite the outputs shown in README.md and docs/: a block under ``<!-- shows: COMMAND -->`` is
+what COMMAND prints.
 
-``--only TEXT`` takes the blocks whose command has TEXT in it. ``--check`` changes nothing and exits with 1 where a
-block is not current. ``--long`` takes the blocks under ``<!-- long: COMMAND -->`` instead, whose commands take a minute
-and more; the slow tests check them. ``--measured`` takes the blocks under ``<!-- measured: COMMAND -->`` instead:
-times, which differ from run to run and so are not checked. Any other option is refused before a block is touched.
+``--only TEXT`` takes the blocks whose command has TEXT in it. ``--check`` changes nothing and exits
+with 1 where a block is not current. ``--long`` takes the blocks under ``<!-- long: COMMAND -->``
+instead, whose commands take a minute and more; the slow tests check them. ``--measured`` takes the
+blocks under ``<!-- measured: COMMAND -->`` instead: times, which differ from run to run and so are
+not checked. Any other option is refused before a block is touched.
 """
 
 import argparse
@@ -30,7 +32,8 @@ def documents() -> list[Path]:
 
 
 def printed(arguments: str, program: str) -> str:
-    """What a program of Python prints in a folder with the examples, 80 columns wide, without trailing blanks."""
+    """What a program of Python prints in a folder with the examples, 80 columns wide, without
+    trailing blanks."""
     command = [sys.executable, "-m", program, *arguments.split()]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "examples").symlink_to(ROOT / "examples")
@@ -44,8 +47,14 @@ def without_blanks(output: str) -> str:
     return "".join(line.rstrip() + "\n" for line in output.rstrip().splitlines())
 
 
-def current(text: str, block: re.Pattern[str] = BLOCK, only: str = "", run: Callable[[str, str], str] = printed) -> str:
-    """``text`` with every shown output made anew whose command has ``only`` in it: what ``run`` prints for it."""
+def current(
+    text: str,
+    block: re.Pattern[str] = BLOCK,
+    only: str = "",
+    run: Callable[[str, str], str] = printed,
+) -> str:
+    """``text`` with every shown output made anew whose command has ``only`` in it: what ``run``
+    prints for it."""
 
     def anew(found: re.Match[str]) -> str:
         if only not in found["arguments"]:
@@ -56,18 +65,29 @@ def current(text: str, block: re.Pattern[str] = BLOCK, only: str = "", run: Call
 
 
 def options(words: list[str] | None = None) -> argparse.Namespace:
-    """What was requested on the command line; an unknown option ends the program with exit code 2."""
+    """What was requested on the command line; an unknown option ends the program with exit code
+    2."""
     parser = argparse.ArgumentParser(
         prog="docs/tables.py",
-        description="Rewrite the outputs shown in README.md and docs/ with what their commands print.",
+        description=(
+            "Rewrite the outputs shown in README.md and docs/ with what their commands print."
+        ),
         allow_abbrev=False,
     )
-    parser.add_argument("--only", default="", metavar="TEXT", help="only blocks whose command contains TEXT")
     parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 and name files that are not current"
+        "--only", default="", metavar="TEXT", help="only blocks whose command contains TEXT"
     )
-    parser.add_argument("--measured", action="store_true", help="blocks of measured times instead; never checked")
-    parser.add_argument("--long", action="store_true", help="blocks whose commands take a minute and more instead")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; exit 1 and name files that are not current",
+    )
+    parser.add_argument(
+        "--measured", action="store_true", help="blocks of measured times instead; never checked"
+    )
+    parser.add_argument(
+        "--long", action="store_true", help="blocks whose commands take a minute and more instead"
+    )
     chosen = parser.parse_args(words)
     if chosen.check and chosen.measured:
         parser.error("--check cannot be combined with --measured: times differ from run to run")

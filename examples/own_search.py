@@ -1,10 +1,12 @@
-"""Search methods of one's own beside the certified optimum: random search, simulated annealing, a Bayesian optimiser.
+"""Search methods of one's own beside the certified optimum: random search, simulated annealing, a
+Bayesian optimiser.
 
     python examples/own_search.py --evaluations 200 --seeds 3 --svg convergence.svg
 
-All of them ask ``phaze.Space`` for the exact score of single chips, which is what ``phaze search`` minimises; none
-knows anything else. The table has the best score so far over the certified optimum, the median over the seeds. The
-Bayesian optimiser is optuna's tree-structured Parzen estimator (``pip install optuna``; a dev extra).
+All of them ask ``phaze.Space`` for the exact score of single chips, which is what ``phaze search``
+minimises; none knows anything else. The table has the best score so far over the certified optimum,
+the median over the seeds. The Bayesian optimiser is optuna's tree-structured Parzen estimator
+(``pip install optuna``; a dev extra).
 """
 
 import argparse
@@ -38,8 +40,8 @@ def random_search(space: api.Space, score: Score, budget: int, seed: int) -> Ite
 
 
 def annealing(space: api.Space, score: Score, budget: int, seed: int) -> Iterator[float]:
-    """One step along one axis at a time; a worse chip is taken with probability exp(-loss / temperature), which falls
-    from 30 % to 0.3 % of the score."""
+    """One step along one axis at a time; a worse chip is taken with probability exp(-loss /
+    temperature), which falls from 30 % to 0.3 % of the score."""
     random, axes = Random(seed), space.axes
     here = space.sample(1, seed)[0]
     now = score(here)
@@ -59,10 +61,13 @@ def annealing(space: api.Space, score: Score, budget: int, seed: int) -> Iterato
             here, now = there, found
 
 
-def bayesian_trials(space: api.Space, score: Score, budget: int, seed: int) -> Iterator[tuple[int, float]]:
-    """Optuna's TPE over the axes: chips and their scores. A combination that the space leaves out is told as the worst
-    and costs no evaluation. An estimator over n trials costs n at every trial, so that a history of ``LONGEST`` trials
-    is cut to ``KEPT``, the best and the newest; before that nothing is forgotten."""
+def bayesian_trials(
+    space: api.Space, score: Score, budget: int, seed: int
+) -> Iterator[tuple[int, float]]:
+    """Optuna's TPE over the axes: chips and their scores. A combination that the space leaves out
+    is told as the worst and costs no evaluation. An estimator over n trials costs n at every trial,
+    so that a history of ``LONGEST`` trials is cut to ``KEPT``, the best and the newest; before that
+    nothing is forgotten."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -77,7 +82,10 @@ def bayesian_trials(space: api.Space, score: Score, budget: int, seed: int) -> I
             study = optuna.create_study(sampler=sampler)
             study.add_trials([*best, *newest])
         trial = study.ask()
-        values = {name: points[trial.suggest_int(name, 0, len(points) - 1)] for name, points in axes.items()}
+        values = {
+            name: points[trial.suggest_int(name, 0, len(points) - 1)]
+            for name, points in axes.items()
+        }
         number = space.number(**values)
         if number is None:
             study.tell(trial, WORST)
@@ -105,8 +113,11 @@ def best_so_far(scores: Iterator[float]) -> list[float]:
     return curve
 
 
-def convergence(space: api.Space, budget: int, seeds: Sequence[int]) -> dict[str, list[list[float]]]:
-    """For every method and seed, the best score after each evaluation; a chip is evaluated once for all of them."""
+def convergence(
+    space: api.Space, budget: int, seeds: Sequence[int]
+) -> dict[str, list[list[float]]]:
+    """For every method and seed, the best score after each evaluation; a chip is evaluated once for
+    all of them."""
     known: dict[int, float] = {}
 
     def score(number: int) -> float:
@@ -121,7 +132,8 @@ def convergence(space: api.Space, budget: int, seeds: Sequence[int]) -> dict[str
 
 
 def svg(curves: dict[str, list[list[float]]], optimum: float) -> str:
-    """The curves over evaluations (log scale), as score over the certified optimum, medians over the seeds."""
+    """The curves over evaluations (log scale), as score over the certified optimum, medians over
+    the seeds."""
     width, height, left = 640, 360, 60
     most = max(len(curve) for runs in curves.values() for curve in runs)
     worst = min(5.0, max(median(curve[0] for curve in runs) / optimum for runs in curves.values()))
@@ -135,29 +147,38 @@ def svg(curves: dict[str, list[list[float]]], optimum: float) -> str:
 
     lines: list[str] = []
     for (name, runs), colour in zip(curves.items(), colours, strict=True):
-        points = [(at + 1, median(curve[at] for curve in runs) / optimum) for at in range(len(runs[0]))]
+        points = [
+            (at + 1, median(curve[at] for curve in runs) / optimum) for at in range(len(runs[0]))
+        ]
         path = " ".join(f"{x(count):.1f},{y(ratio):.1f}" for count, ratio in points)
         at = len(lines) // 2 * 16
         lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         lines.append(f'<text x="{width - 120}" y="{50 + at}" fill="{colour}">{name}</text>')
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        'font-family="sans-serif" '
         f'font-size="12" role="img" aria-label="best score so far over the certified optimum">'
-        f'<line x1="{left}" y1="{y(1):.1f}" x2="{width - 20}" y2="{y(1):.1f}" stroke="#888" stroke-dasharray="4 3"/>'
+        f'<line x1="{left}" y1="{y(1):.1f}" x2="{width - 20}" y2="{y(1):.1f}" '
+        'stroke="#888" stroke-dasharray="4 3"/>'
         f'<text x="{left}" y="{height - 8}" fill="#888">evaluations, 1 to {most:,} (log)</text>'
         f'<text x="4" y="{y(1):.1f}" fill="#888">optimum</text>{"".join(lines)}</svg>\n'
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--evaluations", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--svg", type=Path)
     asked = parser.parse_args()
     run = api.search(STUDY, settings=["search.gap=0"])
     optimum, certificate = float(run["objective"]["score"]), run["certificate"]
-    print(f"certified optimum {optimum:.6g} s a batch, {run.chip['name']}; {certificate['closed']['evaluated']} of")
+    print(
+        f"certified optimum {optimum:.6g} s a batch, {run.chip['name']}; "
+        f"{certificate['closed']['evaluated']} of"
+    )
     print(f"{certificate['chips']:,} chips evaluated, the others excluded by their lower bounds\n")
     curves = convergence(api.Space(STUDY), asked.evaluations, range(asked.seeds))
     shown = [count for count in SHOWN if count <= asked.evaluations]

@@ -12,22 +12,28 @@ from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.compiled.kernel import Kernel
 
-settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("repeatable")
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests and their modules stay to the end: no collection needs to walk through them again."""
+    """Thousands of tests and their modules stay to the end: no collection needs to walk through
+    them again."""
     gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _shipped_kernels_serve_every_call() -> Iterator[None]:
-    """A kernel of the library that is called with other types is compiled for seconds, in a test and for a user."""
+    """A kernel of the library that is called with other types is compiled for seconds, in a test
+    and for a user."""
     compiled_here = Kernel.compiled_here
 
     def refused(kernel: Kernel, *arguments: Any) -> Any:
-        assert not kernel.shipped, f"{kernel.__module__}.{kernel.__name__} is not shipped for these types of arguments"
+        assert not kernel.shipped, (
+            f"{kernel.__module__}.{kernel.__name__} is not shipped for these types of arguments"
+        )
         return compiled_here(kernel, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:

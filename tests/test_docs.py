@@ -1,8 +1,8 @@
 """The documents as a reader follows them: every block of a page, in order, in one folder.
 
-``console``: every command runs, in this process. A block under ``<!-- file: NAME -->`` is written to that file first.
-``python``: all blocks of a page are one program. ``toml`` and ``json`` are read. ``<!-- slow -->`` blocks run with the
-slow tests.
+``console``: every command runs, in this process. A block under ``<!-- file: NAME -->`` is written
+to that file first. ``python``: all blocks of a page are one program. ``toml`` and ``json`` are
+read. ``<!-- slow -->`` blocks run with the slow tests.
 """
 
 import json
@@ -62,16 +62,26 @@ def followed(page: Path, folder: Path, slow: bool, phaze: Callable[..., Ran]) ->
         elif block.kind == "python":
             program.append(block.text)
         elif block.kind == "console":
-            ran += [line.removeprefix("$ ") for line in block.text.splitlines() if line.startswith("$ ")]
+            ran += [
+                line.removeprefix("$ ") for line in block.text.splitlines() if line.startswith("$ ")
+            ]
             for line in block.text.splitlines():
                 if line.startswith("$ "):
                     _run(line.removeprefix("$ "), folder, phaze)
     if program:
-        lacking = [name for name in THEIRS if f"import {name}" in "\n".join(program) and find_spec(name) is None]
+        lacking = [
+            name
+            for name in THEIRS
+            if f"import {name}" in "\n".join(program) and find_spec(name) is None
+        ]
         if lacking:
             pytest.skip(f"NOT RUN: {', '.join(lacking)} is not installed (make test installs it)")
         done = subprocess.run(
-            [sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=False, cwd=folder
+            [sys.executable, "-c", "\n".join(program)],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
         )
         assert done.returncode == 0, done.stderr
     return ran
@@ -95,10 +105,15 @@ def _run(line: str, folder: Path, phaze: Callable[..., Ran]) -> None:
 
 
 def _runs(page: Path, slow: bool) -> bool:
-    return any(block.kind in ("console", "python", "toml", "json") and block.slow is slow for block in blocks(page))
+    return any(
+        block.kind in ("console", "python", "toml", "json") and block.slow is slow
+        for block in blocks(page)
+    )
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if _runs(page, False)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if _runs(page, False)], ids=lambda page: page.name
+)
 def test_a_page_can_be_followed(
     page: Path, tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +122,9 @@ def test_a_page_can_be_followed(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if _runs(page, True)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if _runs(page, True)], ids=lambda page: page.name
+)
 def test_a_page_can_be_followed_with_its_slow_parts(
     page: Path, tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,7 +57,10 @@ def test_a_misspelt_key_points_to_the_right_one() -> None:
 
 
 def test_a_negative_size_says_the_path_and_the_bound() -> None:
-    assert fault(chip(hbm__size=-3)) == "chip.toml: hbm.size: -3 is out of range; it must be greater than 0."
+    assert (
+        fault(chip(hbm__size=-3))
+        == "chip.toml: hbm.size: -3 is out of range; it must be greater than 0."
+    )
 
 
 def test_the_path_of_a_chip_inside_a_die_is_as_the_file_spells_it() -> None:
@@ -67,7 +70,10 @@ def test_the_path_of_a_chip_inside_a_die_is_as_the_file_spells_it() -> None:
 
 
 def test_a_missing_key_is_named() -> None:
-    assert fault(chip(tensor_cores__rows=...)) == "chip.toml: tensor_cores.rows: this key is missing; add it."
+    assert (
+        fault(chip(tensor_cores__rows=...))
+        == "chip.toml: tensor_cores.rows: this key is missing; add it."
+    )
 
 
 def test_a_wrong_type_says_what_to_give() -> None:
@@ -80,11 +86,15 @@ def test_a_wrong_type_says_what_to_give() -> None:
 
 
 def test_a_wrong_choice_lists_the_right_ones() -> None:
-    assert "did you mean 'sourced'? allowed: derived, recalled, sourced" in fault(chip(clock_basis="sourcd"))
+    assert "did you mean 'sourced'? allowed: derived, recalled, sourced" in fault(
+        chip(clock_basis="sourcd")
+    )
 
 
 def test_a_wrong_unit_lists_the_right_ones() -> None:
-    assert "clock: '1.05 GB' cannot be used; give the unit as one of Hz" in fault(chip(clock="1.05 GB"))
+    assert "clock: '1.05 GB' cannot be used; give the unit as one of Hz" in fault(
+        chip(clock="1.05 GB")
+    )
 
 
 def test_infinity_is_refused() -> None:
@@ -96,7 +106,10 @@ def test_infinity_is_refused() -> None:
     [
         ('{"a": 1, "a": 2}', "the key 'a' appears twice"),
         ('{"a": NaN}', "a: NaN is not a number"),
-        ('{"a": [1, {"b": -Infinity}]}', "a[1].b: -Infinity is not a number that can be used; give a finite number"),
+        (
+            '{"a": [1, {"b": -Infinity}]}',
+            "a[1].b: -Infinity is not a number that can be used; give a finite number",
+        ),
         ("[1]", "the document is list"),
         ("{", "this is not JSON"),
         ("[" * 100_000, "nested too deeply"),
@@ -112,7 +125,11 @@ def test_bad_json_is_one_sentence(text: str, said: str) -> None:
 def test_a_missing_file_a_folder_and_binary_are_one_sentence_each(tmp_path: Path) -> None:
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe\x00")
-    for path, said in ((tmp_path / "no.toml", "no such file"), (tmp_path, "this is a folder"), (binary, "not UTF-8")):
+    for path, said in (
+        (tmp_path / "no.toml", "no such file"),
+        (tmp_path, "this is a folder"),
+        (binary, "not UTF-8"),
+    ):
         with pytest.raises(InputError, match=said):
             documents.load(CoreChip, str(path))
 
@@ -126,9 +143,19 @@ leaves = (
     | st.sampled_from(["32 GiB", "-1 GiB", "phaze.chip/1", "n7", "torus"])
 )
 keys = st.text(max_size=6) | st.sampled_from(
-    [*CoreChip.model_fields, *Cluster.model_fields, *CoreSpace.model_fields, "schema", "size", "count", "levels"]
+    [
+        *CoreChip.model_fields,
+        *Cluster.model_fields,
+        *CoreSpace.model_fields,
+        "schema",
+        "size",
+        "count",
+        "levels",
+    ]
 )
-trees = st.recursive(leaves, lambda t: st.lists(t, max_size=3) | st.dictionaries(keys, t, max_size=6), max_leaves=20)
+trees = st.recursive(
+    leaves, lambda t: st.lists(t, max_size=3) | st.dictionaries(keys, t, max_size=6), max_leaves=20
+)
 
 
 @given(st.dictionaries(keys, trees, max_size=8))
@@ -152,7 +179,9 @@ def test_any_damage_to_a_good_file_gives_a_value_or_one_sentence(data: st.DataOb
     raw = documents.parse(path.read_text(), "toml", path.name)
     table: Any = raw
     while True:
-        key = data.draw(st.sampled_from(sorted(table) if isinstance(table, dict) else range(len(table))))
+        key = data.draw(
+            st.sampled_from(sorted(table) if isinstance(table, dict) else range(len(table)))
+        )
         below = table[key]
         if isinstance(below, dict | list) and below and data.draw(st.booleans()):
             table = below
@@ -200,7 +229,8 @@ def test_a_key_that_an_answer_lacks_is_a_sentence_with_its_place(tmp_path: Path)
     assert (json.loads(text), where) == (tables, str(path))
     assert tables["stages"][0]["memory"]["weights"] == 1
     with pytest.raises(
-        InputError, match=r"answer\.json: stages\[0\]\.memory: the key 'state' is missing; make it again"
+        InputError,
+        match=r"answer\.json: stages\[0\]\.memory: the key 'state' is missing; make it again",
     ):
         tables["stages"][0]["memory"]["state"]
     with pytest.raises(KeyError):  # for whoever expects that a lookup may fail

@@ -1,4 +1,5 @@
-"""Files: a hostile folder leads nowhere, a file is written whole or not at all, and nothing without end is read."""
+"""Files: a hostile folder leads nowhere, a file is written whole or not at all, and nothing without
+end is read."""
 
 import os
 import socket
@@ -46,16 +47,28 @@ def test_what_is_no_file_is_not_written_over(tmp_path: Path) -> None:
     link.symlink_to(precious)
     os.mkfifo(pipe)
     (tmp_path / "folder").mkdir()
-    for path, kind in ((link, "symbolic link"), (pipe, "pipe"), (tmp_path / "folder", "folder"), (Path(), "folder")):
+    for path, kind in (
+        (link, "symbolic link"),
+        (pipe, "pipe"),
+        (tmp_path / "folder", "folder"),
+        (Path(), "folder"),
+    ):
         with pytest.raises(InputError, match=kind):
             write_whole(path, "text")
     with pytest.raises(InputError, match="a device"):
         write_whole(Path("/dev/null"), "text")
     assert precious.read_text() == "mine"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link", "pipe", "precious"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "folder",
+        "link",
+        "pipe",
+        "precious",
+    ]
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = tmp_path / "page"
     page.write_text("old")
 
@@ -71,7 +84,12 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, mon
 def test_a_name_as_long_as_names_may_be_is_written(tmp_path: Path) -> None:
     write_whole(tmp_path / ("x" * 255), b"bytes")
     assert (tmp_path / ("x" * 255)).read_bytes() == b"bytes"
-    for path in (tmp_path / ("x" * 256), tmp_path / "a\0b", tmp_path / "no" / "folder", tmp_path / ("x" * 255) / "in"):
+    for path in (
+        tmp_path / ("x" * 256),
+        tmp_path / "a\0b",
+        tmp_path / "no" / "folder",
+        tmp_path / ("x" * 255) / "in",
+    ):
         with pytest.raises(InputError, match=r"cannot be written|not a file path"):
             write_whole(path, "text")
         with pytest.raises(InputError, match=r"cannot be (made|written)|not a (file|folder) path"):
@@ -94,8 +112,12 @@ def test_a_journal_that_is_a_link_is_refused(suffix: str, tmp_path: Path) -> Non
     assert precious.read_text() == "mine"
 
 
-@pytest.mark.parametrize("command", ["place", "schedule", "validate", "graph --model", "calibrate --chip a100-80gb"])
-def test_a_device_is_refused_by_every_reader(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "command", ["place", "schedule", "validate", "graph --model", "calibrate --chip a100-80gb"]
+)
+def test_a_device_is_refused_by_every_reader(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert exit_code_of(app, [*command.split(), "/dev/zero"]) == 2
     assert "/dev/zero" in capsys.readouterr().err
 
@@ -105,12 +127,19 @@ def test_what_is_no_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     os.mkfifo("pipe")
     with socket.socket(socket.AF_UNIX) as at:
         at.bind("socket")
-        for path, said in (("pipe", "a pipe"), ("/dev/zero", "a device"), (".", "a folder"), ("socket", "cannot be")):
+        for path, said in (
+            ("pipe", "a pipe"),
+            ("/dev/zero", "a device"),
+            (".", "a folder"),
+            ("socket", "cannot be"),
+        ):
             with pytest.raises(InputError, match=said):
                 read_text(path)
 
 
-def test_a_file_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_beyond_the_limit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     big = tmp_path / "big.json"
     with big.open("wb") as file:
         file.truncate(files.MOST_BYTES + 1)  # a file of holes takes no room
@@ -126,7 +155,9 @@ def test_a_file_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.
                 read_text("-")
 
 
-def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_byte_order_mark_is_no_part_of_a_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf{}\r\n")
     assert read_text(str(tmp_path / "marked.json"))[0] == "{}\n"
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"\xff{}")))

@@ -1,4 +1,5 @@
-"""Every key that a file format knows is named in docs/formats.md, or on the page that its section links to."""
+"""Every key that a file format knows is named in docs/formats.md, or on the page that its section
+links to."""
 
 import re
 from pathlib import Path
@@ -11,10 +12,15 @@ from phaze.cli.schema import formats
 
 DOCS = Path(__file__).parent.parent / "docs"
 # Sections whose keys are on another page.
-ELSEWHERE = {"phaze.study/1": ["search.md"], "phaze.front/1": ["front.md"], "phaze.sweep/1": ["sweep.md"]}
+ELSEWHERE = {
+    "phaze.study/1": ["search.md"],
+    "phaze.front/1": ["front.md"],
+    "phaze.sweep/1": ["sweep.md"],
+}
 # Terms of ownership are listed by the file that the section links to.
 LINKED = {"phaze.ownership/1": "src/phaze/hardware/presets/ownership/default.toml"}
-# Version 2 shares keys with version 1; a die has a chip, a study a stack, a profile the levels of a cluster.
+# Version 2 shares keys with version 1; a die has a chip, a study a stack, a profile the levels of a
+# cluster.
 SHARED = {
     "phaze.chip/2": "phaze.chip/1",
     "phaze.technology/2": "phaze.technology/1",
@@ -39,11 +45,19 @@ def _keys(schema: dict[str, Any]) -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(formats()))
 def test_every_key_of_a_format_is_documented(name: str) -> None:
-    text = _section(name) + "".join((DOCS / page).read_text(encoding="utf-8") for page in ELSEWHERE.get(name, []))
+    text = _section(name) + "".join(
+        (DOCS / page).read_text(encoding="utf-8") for page in ELSEWHERE.get(name, [])
+    )
     assert text, name
     text += _section(SHARED[name]) if name in SHARED else ""
     text += (DOCS.parent / LINKED[name]).read_text(encoding="utf-8") if name in LINKED else ""
-    known = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text)) | {"schema", "name", "title", "notes", "sources"}
+    known = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text)) | {
+        "schema",
+        "name",
+        "title",
+        "notes",
+        "sources",
+    }
     assert sorted(_keys(formats()[name].model.model_json_schema(by_alias=True)) - known) == []
 
 

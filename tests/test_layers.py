@@ -58,7 +58,16 @@ ONLY_IN = {
     "numba": ("compiled/",),
 }
 MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
-MUTABLE_CALLS = {"list", "dict", "set", "defaultdict", "OrderedDict", "Counter", "deque", "bytearray"}
+MUTABLE_CALLS = {
+    "list",
+    "dict",
+    "set",
+    "defaultdict",
+    "OrderedDict",
+    "Counter",
+    "deque",
+    "bytearray",
+}
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -66,7 +75,8 @@ def _imports(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            # The checker runs alone wherever it is copied: its files name each other, and nothing else of phaze.
+            # The checker runs alone wherever it is copied: its files name each other, and nothing
+            # else of phaze.
             alone = path.parent == SOURCE / "check" and node.level == 1
             assert alone or node.level == 0, f"{path}: a relative import"
             module = f"phaze.check.{node.module}" if alone else node.module or ""
@@ -93,7 +103,12 @@ def test_a_room_imports_only_rooms_before_it() -> None:
 
 
 def test_the_package_imports_nothing_of_the_tools_beside_it() -> None:
-    wrong = [name for name in NAMES for imported in _imports(SOURCE / name) if imported.split(".")[0] == "tools"]
+    wrong = [
+        name
+        for name in NAMES
+        for imported in _imports(SOURCE / name)
+        if imported.split(".")[0] == "tools"
+    ]
     assert wrong == []
 
 
@@ -140,7 +155,9 @@ SEARCHERS = tuple(
 
 
 def test_a_run_is_verified_without_what_searched_it() -> None:
-    assert {"search/reference_path.py", "search/view_check.py", "front/view_check.py"} <= set(VERIFIERS)
+    assert {"search/reference_path.py", "search/view_check.py", "front/view_check.py"} <= set(
+        VERIFIERS
+    )
     wrong = [
         f"{name} imports {imported}"
         for name in VERIFIERS
@@ -200,7 +217,11 @@ def _code_from_data(name: str) -> Iterator[str]:
         if imported.split(".")[0] in {"pickle", "marshal", "shelve"}:
             yield f"{name} imports {imported}"
     for node in ast.walk(_tree(SOURCE / name)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"eval", "exec"}:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in {"eval", "exec"}
+        ):
             yield f"{name}:{node.lineno}"
 
 
@@ -213,9 +234,19 @@ def _writes(tree: ast.AST) -> Iterator[int]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        said = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-        modes = [text for text in said if text and set(text) <= set("rwaxbt+") and set(text) & set("wax+")]
+        name = (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
+        said = [
+            one.value
+            for one in ast.walk(node)
+            if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        ]
+        modes = [
+            text
+            for text in said
+            if text and set(text) <= set("rwaxbt+") and set(text) & set("wax+")
+        ]
         flags = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
         if name in {"write_text", "write_bytes", "touch", "symlink_to", "hardlink_to"}:
             yield node.lineno
@@ -227,7 +258,9 @@ def _writes(tree: ast.AST) -> Iterator[int]:
 
 def test_files_are_written_in_one_place() -> None:
     writes = {name: list(_writes(_tree(SOURCE / name))) for name in NAMES if name != "files.py"}
-    assert {name: lines for name, lines in writes.items() if lines} == {}, "use phaze.files.write_whole"
+    assert {name: lines for name, lines in writes.items() if lines} == {}, (
+        "use phaze.files.write_whole"
+    )
 
 
 def test_every_module_says_what_it_is() -> None:
@@ -238,9 +271,16 @@ def test_the_rules_see_a_violation(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
     wrong.write_text("import torch\nfrom phaze.search import space\ncache = {}\nseen = set()\n")
     assert list(_imports(wrong)) == ["torch", "phaze.search.space"]
-    values = [node.value for node in ast.parse(wrong.read_text()).body if isinstance(node, ast.Assign)]
+    values = [
+        node.value for node in ast.parse(wrong.read_text()).body if isinstance(node, ast.Assign)
+    ]
     assert [_is_mutable(value) for value in values] == [True, True]
-    for line in ("open('x', 'w')", "p.open(mode='ab')", "p.write_text('')", "os.open(p, os.O_WRONLY)"):
+    for line in (
+        "open('x', 'w')",
+        "p.open(mode='ab')",
+        "p.write_text('')",
+        "os.open(p, os.O_WRONLY)",
+    ):
         assert list(_writes(ast.parse(line))) == [1]
     assert not list(_writes(ast.parse("open('notes')\np.open('rb')\nstate.open(chip)")))
 
@@ -250,7 +290,8 @@ UNITS = {"GB", "GIB", "MIB", "MICRO", "KIB"}
 
 
 def _numbers_without_reason(path: Path) -> Iterator[str]:
-    """Module constants that are one number and have neither a docstring nor a comment beside or above them."""
+    """Module constants that are one number and have neither a docstring nor a comment beside or
+    above them."""
     text = path.read_text(encoding="utf-8")
     lines, body = text.splitlines(), ast.parse(text).body
     for node, following in zip(body, [*body[1:], None], strict=True):
@@ -258,9 +299,14 @@ def _numbers_without_reason(path: Path) -> Iterator[str]:
             continue
         name, inside = node.targets[0].id, list(ast.walk(node.value))
         plain = all(
-            isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop) for part in inside
+            isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop)
+            for part in inside
         )
-        numbers = [part for part in inside if isinstance(part, ast.Constant) and type(part.value) in (int, float)]
+        numbers = [
+            part
+            for part in inside
+            if isinstance(part, ast.Constant) and type(part.value) in (int, float)
+        ]
         if not name.isupper() or name in UNITS or not plain or not numbers:
             continue
         told = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)

@@ -1,4 +1,5 @@
-"""The locked list: every package that phaze needs, at the version that is pinned, with the hashes of its files."""
+"""The locked list: every package that phaze needs, at the version that is pinned, with the hashes
+of its files."""
 
 import re
 
@@ -17,8 +18,12 @@ def test_every_pinned_package_but_torch_has_hashes() -> None:
 
 
 def test_every_extra_can_be_installed_from_the_list() -> None:
-    everywhere = set.intersection(*(needed for name, needed, _ in lock.blocks() if name in ("numpy", "pydantic")))
-    assert everywhere == {lock.BASE, *lock.extras()}, "what every command needs is part of every extra"
+    everywhere = set.intersection(
+        *(needed for name, needed, _ in lock.blocks() if name in ("numpy", "pydantic"))
+    )
+    assert everywhere == {lock.BASE, *lock.extras()}, (
+        "what every command needs is part of every extra"
+    )
     assert lock.selected([lock.BUILD]).startswith("setuptools==")
     alone, more = lock.selected([lock.BASE]), lock.selected([lock.BASE, "torch"])
     assert "transformers==" in more and "transformers==" not in alone and "torch==" not in more

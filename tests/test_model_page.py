@@ -1,4 +1,5 @@
-"""docs/model.md: every line of the model names what runs it and what checks it, and both are there."""
+"""docs/model.md: every line of the model names what runs it and what checks it, and both are
+there."""
 
 import re
 from importlib import import_module
@@ -7,7 +8,11 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parent.parent / "docs" / "model.md"
-ROWS = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and "`" in line]
+ROWS = [
+    line
+    for line in PAGE.read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ") and "`" in line
+]
 
 
 def _resolve(name: str) -> object:

@@ -1,4 +1,5 @@
-"""Scripts that documents quote figures of: each is there and runs, in small every day and with Ray among the slow."""
+"""Scripts that documents quote figures of: each is there and runs, in small every day and with Ray
+among the slow."""
 
 import os
 import re
@@ -11,13 +12,24 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
-QUOTED = sorted({name for page in PAGES for name in re.findall(r"docs/\w+\.py", page.read_text(encoding="utf-8"))})
+QUOTED = sorted(
+    {
+        name
+        for page in PAGES
+        for name in re.findall(r"docs/\w+\.py", page.read_text(encoding="utf-8"))
+    }
+)
 
 
 def _ran(*arguments: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     ran = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout

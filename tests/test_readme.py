@@ -19,8 +19,15 @@ HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 def _commands() -> list[str]:
-    blocks = (block for page in PAGES for block in CONSOLE.findall(page.read_text(encoding="utf-8")))
-    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+    blocks = (
+        block for page in PAGES for block in CONSOLE.findall(page.read_text(encoding="utf-8"))
+    )
+    return [
+        line.removeprefix("$ ")
+        for block in blocks
+        for line in block.splitlines()
+        if line.startswith("$ ")
+    ]
 
 
 def _tables() -> ModuleType:
@@ -81,9 +88,18 @@ def _anchor(heading: str) -> str:
 
 def test_the_demo_runs_what_the_readme_shows() -> None:
     """Its command is run where what the README shows is compared with what is printed."""
-    recipe = subprocess.run(["make", "--dry-run", "demo"], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    lines = [line for line in recipe.splitlines() if line.startswith(".venv/bin/phaze ") and "kernels" not in line]
-    shown = [found["arguments"] for found in _tables().BLOCK.finditer(PAGES[0].read_text(encoding="utf-8"))]
+    recipe = subprocess.run(
+        ["make", "--dry-run", "demo"], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    lines = [
+        line
+        for line in recipe.splitlines()
+        if line.startswith(".venv/bin/phaze ") and "kernels" not in line
+    ]
+    shown = [
+        found["arguments"]
+        for found in _tables().BLOCK.finditer(PAGES[0].read_text(encoding="utf-8"))
+    ]
     assert lines and all(line.removeprefix(".venv/bin/phaze ") in shown for line in lines)
 
 
@@ -99,7 +115,9 @@ def test_the_demo_runs_what_the_readme_shows() -> None:
         (["--long", "--measured"], 2),
     ],
 )
-def test_the_tool_that_rewrites_outputs_refuses_what_it_does_not_know(words: list[str], code: int) -> None:
+def test_the_tool_that_rewrites_outputs_refuses_what_it_does_not_know(
+    words: list[str], code: int
+) -> None:
     before = [page.read_bytes() for page in PAGES]
     with pytest.raises(SystemExit) as ended:
         _tables().main(words)

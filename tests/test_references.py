@@ -1,4 +1,5 @@
-"""What docstrings name is there: modules, classes and functions that one refers to, and every file that is linked."""
+"""What docstrings name is there: modules, classes and functions that one refers to, and every file
+that is linked."""
 
 import ast
 import re
@@ -16,13 +17,16 @@ LINKED = re.compile(r"\]\(([\w./-]+\.(?:py|md|toml|json|svg))(?:#[\w-]+)?\)")
 
 @cache
 def _names(path: Path) -> frozenset[str]:
-    """What a module defines or imports at its top, and the members of its classes as Class.member."""
+    """What a module defines or imports at its top, and the members of its classes as
+    Class.member."""
     found = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)}
+            found |= {
+                f"{node.name}.{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)
+            }
             fields = (one.target for one in node.body if isinstance(one, ast.AnnAssign))
             found |= {f"{node.name}.{one.id}" for one in fields if isinstance(one, ast.Name)}
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -30,14 +34,17 @@ def _names(path: Path) -> frozenset[str]:
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             found |= {one.id for one in targets if isinstance(one, ast.Name)}
-            if any(isinstance(one, ast.Name) and one.id == "__all__" for one in targets) and node.value is not None:
+            if (
+                any(isinstance(one, ast.Name) and one.id == "__all__" for one in targets)
+                and node.value is not None
+            ):
                 found |= set(ast.literal_eval(node.value))
     return frozenset(found)
 
 
 def _is_there(name: str, path: Path) -> bool:
-    """Whether a dotted path names a package, a module, or something at the top of one; without a package something of
-    the module that says it, or a member of one of its classes."""
+    """Whether a dotted path names a package, a module, or something at the top of one; without a
+    package something of the module that says it, or a member of one of its classes."""
     if name.startswith("."):
         name = ".".join(("phaze", path.relative_to(SOURCE).parts[1], name[1:]))
     if not name.startswith("phaze"):
@@ -67,6 +74,8 @@ def test_docstrings_refer_to_what_is_there(room: str) -> None:
 
 def test_documents_link_to_files_that_are_there() -> None:
     pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    links = [(page, link) for page in pages for link in LINKED.findall(page.read_text(encoding="utf-8"))]
+    links = [
+        (page, link) for page in pages for link in LINKED.findall(page.read_text(encoding="utf-8"))
+    ]
     assert len(links) > 50
     assert not [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()]

@@ -1,4 +1,5 @@
-"""The documentation as a site: it builds without a warning or a broken link, and asks nothing of the network."""
+"""The documentation as a site: it builds without a warning or a broken link, and asks nothing of
+the network."""
 
 import os
 import re
@@ -15,9 +16,23 @@ pytest.importorskip("mkdocs")
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(folder),
+    ]
     done = subprocess.run(
-        command, cwd=ROOT, check=False, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+        command,
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
     )
     assert (done.returncode, done.stderr) == (0, "")
     return folder

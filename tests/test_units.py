@@ -27,7 +27,9 @@ def test_a_quantity_reads_to_its_exact_value(text: str, unit: units.Unit, value:
     assert units.parse(text, unit) == value
 
 
-@pytest.mark.parametrize("text", ["", "32", "32 Gib", "GiB", "1 2 GiB", "1e999999 GiB", "nan B", "inf B", "32 GiB/s"])
+@pytest.mark.parametrize(
+    "text", ["", "32", "32 Gib", "GiB", "1 2 GiB", "1e999999 GiB", "nan B", "inf B", "32 GiB/s"]
+)
 def test_a_wrong_quantity_says_what_would_be_right(text: str) -> None:
     with pytest.raises(ValueError, match="give"):
         units.parse(text, "B")
@@ -58,12 +60,16 @@ def test_any_text_is_a_quantity_or_a_value_error(text: str) -> None:
         ("5000-tokens", 4096, 1),
     ],
 )
-def test_a_batch_in_tokens_is_a_round_number_of_sequences(text: str, sequence: int, sequences: int) -> None:
+def test_a_batch_in_tokens_is_a_round_number_of_sequences(
+    text: str, sequence: int, sequences: int
+) -> None:
     assert units.sequences_in(units.parse_batch(text), sequence) == sequences
 
 
 @given(st.integers(1, 10**9), st.integers(1, 10**6))
-def test_rounding_a_batch_changes_it_by_at_most_a_twentieth_or_half_a_sequence(tokens: int, sequence: int) -> None:
+def test_rounding_a_batch_changes_it_by_at_most_a_twentieth_or_half_a_sequence(
+    tokens: int, sequence: int
+) -> None:
     if tokens < sequence:
         with pytest.raises(ValueError, match="less than one sequence"):
             units.sequences_in(units.TokenBatch(tokens), sequence)
@@ -75,7 +81,9 @@ def test_rounding_a_batch_changes_it_by_at_most_a_twentieth_or_half_a_sequence(t
 def test_lengths_count_in_1024_and_tokens_in_1000() -> None:
     assert units.parse_length("32k") == 32768 and units.parse_length("4096") == 4096
     assert units.parse_tokens("15T") == 15 * 10**12 and units.parse_tokens("2e12") == 2 * 10**12
-    assert units.parse_tokens("1Mi") == 2**20 and units.parse_batch("4M-tokens") == units.TokenBatch(4 * 10**6)
+    assert units.parse_tokens("1Mi") == 2**20 and units.parse_batch(
+        "4M-tokens"
+    ) == units.TokenBatch(4 * 10**6)
     for text in ("", "4M", "-4", "4.5", "4 apples", "1e999-tokens"):
         with pytest.raises(ValueError, match="give"):
             units.parse_batch(text)

@@ -1,4 +1,5 @@
-"""What people read is in the field's words: documents, help texts, terminal answers, error sentences and pages.
+"""What people read is in the field's words: documents, help texts, terminal answers, error
+sentences and pages.
 
 Names of file formats (in backticks or as keys) keep the spelling that files have.
 """
@@ -63,14 +64,18 @@ PRIVATE = {
     "is no number": "is not a number",
     "is no file": "is not a file",
 }
-FOUND = re.compile(r"\b(" + "|".join(word.replace(" ", r"\s+") for word in PRIVATE) + r")\b", re.IGNORECASE)
+FOUND = re.compile(
+    r"\b(" + "|".join(word.replace(" ", r"\s+") for word in PRIVATE) + r")\b", re.IGNORECASE
+)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def private_words(text: str) -> list[str]:
     """The private words of a text, with what to say instead."""
     plain = re.sub(r"`[^`\n]*`", "", text)
-    return [f"{word}: say {PRIVATE[' '.join(word.lower().split())]}" for word in FOUND.findall(plain)]
+    return [
+        f"{word}: say {PRIVATE[' '.join(word.lower().split())]}" for word in FOUND.findall(plain)
+    ]
 
 
 def _sentences(module: ast.Module) -> Iterator[tuple[int, str]]:
@@ -93,7 +98,10 @@ def _sentences(module: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def test_a_private_word_is_seen() -> None:
-    assert private_words("Its copies are handed\non.") == ["copies: say replicas", "handed\non: say sent downstream"]
+    assert private_words("Its copies are handed\non.") == [
+        "copies: say replicas",
+        "handed\non: say sent downstream",
+    ]
     assert private_words("`copies` is a key; replicas") == []
 
 
@@ -114,7 +122,9 @@ def test_no_answer_or_error_has_a_private_word() -> None:
 
 def test_no_page_has_a_private_word() -> None:
     for path in sorted(SOURCE.rglob("*.html")):
-        shown = re.sub(r"{[{%#].*?[}%#]}|<[^>]*>", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        shown = re.sub(
+            r"{[{%#].*?[}%#]}|<[^>]*>", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL
+        )
         assert private_words(shown) == [], path
     for path in sorted(SOURCE.rglob("*.toml")):
         assert private_words(path.read_text(encoding="utf-8")) == [], path
@@ -126,7 +136,9 @@ def test_no_page_of_the_reference_has_a_private_word() -> None:
         value = getattr(api, name, None)
         members = vars(value).items() if isinstance(value, type) else ()
         for part in (value, *(one for key, one in members if not key.startswith("_"))):
-            assert private_words(re.sub(r"``[^`]*``", "", inspect.getdoc(part) or "")) == [], f"{name}: {part}"
+            assert private_words(re.sub(r"``[^`]*``", "", inspect.getdoc(part) or "")) == [], (
+                f"{name}: {part}"
+            )
 
 
 def _commands() -> list[str]:

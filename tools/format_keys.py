@@ -1,5 +1,5 @@
-"""``python -m tools.format_keys`` writes ``docs/keys.md``: every key of every file format with its type, range and
-default, from the schemas that files are checked against."""
+"""``python -m tools.format_keys`` writes ``docs/keys.md``: every key of every file format with its
+type, range and default, from the schemas that files are checked against."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,13 @@ LARGE = 2**31
 def _range(schema: Schema) -> str:
     least, above = schema.get("minimum"), schema.get("exclusiveMinimum")
     most, below = schema.get("maximum"), schema.get("exclusiveMaximum")
-    words = [f"from {least:,}"] if least is not None else [f"above {above:,}"] if above is not None else []
+    words = (
+        [f"from {least:,}"]
+        if least is not None
+        else [f"above {above:,}"]
+        if above is not None
+        else []
+    )
     if most is not None and most < LARGE:
         words.append(f"to {most:,}")
     if below is not None and below < LARGE:
@@ -51,14 +57,21 @@ def value_words(schema: Schema, tables: Schema) -> str:
     if described.startswith(("positions of", "tokens, or", "sequences of")):
         return described
     if "anyOf" in schema:
-        kinds = [value_words(kind, tables) for kind in schema["anyOf"] if kind.get("type") != "null"]
+        kinds = [
+            value_words(kind, tables) for kind in schema["anyOf"] if kind.get("type") != "null"
+        ]
         return " or ".join(dict.fromkeys(kinds))
     if "const" in schema or "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
     if schema.get("type") == "array":
         items = schema.get("items") or {}
         return f"list of {value_words(items, tables)}" if items else "list"
-    names = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true or false"}
+    names = {
+        "integer": "whole number",
+        "number": "number",
+        "string": "text",
+        "boolean": "true or false",
+    }
     named = names.get(str(schema.get("type")), "table")
     return f"{named} {_range(schema)}".rstrip()
 
@@ -69,20 +82,29 @@ def _inner(schema: Schema, tables: Schema) -> Iterator[tuple[str, Schema]]:
     for kind in schema.get("anyOf", []):
         yield from _inner(kind, tables)
     if schema.get("type") == "array":
-        yield from ((f"[]{rest}", table) for rest, table in _inner(schema.get("items") or {}, tables))
+        yield from (
+            (f"[]{rest}", table) for rest, table in _inner(schema.get("items") or {}, tables)
+        )
     named = schema.get("additionalProperties")
-    for kind in [*([named] if isinstance(named, dict) else []), *schema.get("patternProperties", {}).values()]:
+    for kind in [
+        *([named] if isinstance(named, dict) else []),
+        *schema.get("patternProperties", {}).values(),
+    ]:
         yield from ((f".*{rest}", table) for rest, table in _inner(kind, tables))
     if "properties" in schema:
         yield "", schema
 
 
-def key_rows(schema: Schema, tables: Schema, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
+def key_rows(
+    schema: Schema, tables: Schema, prefix: str = ""
+) -> Iterator[tuple[str, str, str, str]]:
     """Key, value, default and meaning of every key of a table, then of the tables in it."""
     for key, field in schema["properties"].items():
         if key == "schema":
             continue
-        default = "required" if key in schema.get("required", ()) else _default(field.get("default"))
+        default = (
+            "required" if key in schema.get("required", ()) else _default(field.get("default"))
+        )
         yield f"{prefix}{key}", value_words(field, tables), default, _meaning(field, tables)
         for between, table in _inner(field, tables):
             yield from key_rows(table, tables, f"{prefix}{key}{between}.")

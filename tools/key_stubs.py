@@ -1,5 +1,5 @@
-"""``python -m tools.key_stubs`` writes ``phaze/options/keys.pyi``: what type checkers and editors see of the keys that
-follow from the tables of options."""
+"""``python -m tools.key_stubs`` writes ``phaze/options/keys.pyi``: what type checkers and editors
+see of the keys that follow from the tables of options."""
 
 from pathlib import Path
 

@@ -1,11 +1,14 @@
 """The locked list: every package that phaze is tested with, each with the hashes of all its files.
 
-    python -m tools.lock                    writes requirements.lock anew, from constraints.txt (make lock)
-    python tools/lock.py --for dev,torch    prints what of it some extras need, for pip --require-hashes
+    python -m tools.lock                    writes requirements.lock anew, from constraints.txt
+                                            (make lock)
+    python tools/lock.py --for dev,torch    prints what of it some extras need, for pip
+                                            --require-hashes
 
-The first asks pip what every extra needs (a dry run), and the registry that pip is set up with for the files of each
-version, those for Python 3.11 and later on any platform. torch stands apart: its build without CUDA is in no registry,
-so it has a version (constraints.txt) and no hash. The second needs no package at all.
+The first asks pip what every extra needs (a dry run), and the registry that pip is set up with for
+the files of each version, those for Python 3.11 and later on any platform. torch stands apart: its
+build without CUDA is in no registry, so it has a version (constraints.txt) and no hash. The second
+needs no package at all.
 """
 
 import argparse
@@ -21,10 +24,14 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 LOCK, PINS = ROOT / "requirements.lock", ROOT / "constraints.txt"
-HEAD = "# Every package with the hashes of its files, and the extras that need it. Written by: python -m tools.lock\n"
+HEAD = (
+    "# Every package with the hashes of its files, and the extras that need it. Written by: "
+    "python -m tools.lock\n"
+)
 # What builds phaze and sdists; what every command needs; what has no hash in any registry.
 BUILD, BASE, APART, PROJECT = "build", "base", "torch", "phaze-codesign"
-# Wheels for Python 3.11 and later: their own tag, a stable interface of an older one, or any Python.
+# Wheels for Python 3.11 and later: their own tag, a stable interface of an older one, or any
+# Python.
 FITTING = re.compile(r"-(cp31[1-9]-|cp3\d+-abi3|(py2\.)?py3[0-9]*-|cp3[0-9.cp]*-none)")
 
 
@@ -41,22 +48,35 @@ def pins() -> dict[str, str]:
 
 
 def reported(extras: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The metadata of every package that phaze would be installed with, by its plain name; nothing is installed."""
+    """The metadata of every package that phaze would be installed with, by its plain name; nothing
+    is installed."""
     with TemporaryDirectory() as made:
         report, project = Path(made) / "report.json", f"{ROOT}[{','.join(extras)}]"
-        dry = ["--dry-run", "--ignore-installed", "--quiet", "--report", str(report), "--constraint", str(PINS)]
+        dry = [
+            "--dry-run",
+            "--ignore-installed",
+            "--quiet",
+            "--report",
+            str(report),
+            "--constraint",
+            str(PINS),
+        ]
         subprocess.run([sys.executable, "-m", "pip", "install", *dry, project], check=True)
         rows = json.loads(report.read_text(encoding="utf-8"))["install"]
     return {plain(row["metadata"]["name"]): row["metadata"] for row in rows}
 
 
-def _requirements(table: Mapping[str, Any], extras: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _requirements(
+    table: Mapping[str, Any], extras: Iterable[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """What a package needs here, each with its extras."""
     from pip._vendor.packaging.requirements import Requirement
 
     for line in table.get("requires_dist", ()):
         asked = Requirement(line)
-        if asked.marker is None or any(asked.marker.evaluate({"extra": extra}) for extra in (*extras, "")):
+        if asked.marker is None or any(
+            asked.marker.evaluate({"extra": extra}) for extra in (*extras, "")
+        ):
             yield plain(asked.name), tuple(sorted(asked.extras))
 
 
@@ -74,7 +94,8 @@ def closure(tables: Mapping[str, Mapping[str, Any]], extra: str) -> set[str]:
 
 
 def _hashes(names: Iterable[str]) -> dict[str, list[str]]:
-    """The SHA-256 of every file of the pinned versions, from the registry that pip is set up with."""
+    """The SHA-256 of every file of the pinned versions, from the registry that pip is set up
+    with."""
     from pip._internal.commands import create_command
     from pip._internal.index.collector import parse_links
     from pip._internal.models.link import Link
@@ -89,7 +110,11 @@ def _hashes(names: Iterable[str]) -> dict[str, list[str]]:
             for place in finder.search_scope.get_index_urls_locations(name):
                 page = finder._link_collector.fetch_response(Link(place))
                 links = [] if page is None else list(parse_links(page))
-                own |= {link.hash for link in links if link.hash and _is_of(link.filename, name, versions[name])}
+                own |= {
+                    link.hash
+                    for link in links
+                    if link.hash and _is_of(link.filename, name, versions[name])
+                }
             if not own:
                 raise SystemExit(f"{name}=={versions[name]}: the registry has no file of it")
             found[name] = sorted(own)
@@ -101,7 +126,9 @@ def _is_of(file: str, name: str, version: str) -> bool:
     head = f"{name.replace('-', '_')}-{version}".lower()
     said = re.sub(r"[-_.]+", "_", file[: len(head)].lower()) == re.sub(r"[-_.]+", "_", head)
     rest = file[len(head) :]
-    return said and (rest in (".tar.gz", ".zip") or (rest.endswith(".whl") and FITTING.search(rest) is not None))
+    return said and (
+        rest in (".tar.gz", ".zip") or (rest.endswith(".whl") and FITTING.search(rest) is not None)
+    )
 
 
 def extras() -> list[str]:
@@ -113,14 +140,21 @@ def extras() -> list[str]:
 def write() -> None:
     """Write the locked list anew."""
     tables = reported(extras())
-    needed = {BUILD: {"setuptools"}, **{extra: closure(tables, extra) for extra in (BASE, *extras())}}
+    needed = {
+        BUILD: {"setuptools"},
+        **{extra: closure(tables, extra) for extra in (BASE, *extras())},
+    }
     versions, names = pins(), sorted(set.union(*needed.values()))
     if missing := [name for name in names if name not in versions]:
         raise SystemExit(f"constraints.txt: {', '.join(missing)} are needed and not pinned")
     hashes, lines = _hashes(names), [HEAD]
     for name in names:
         lines.append(f"# {', '.join(extra for extra, own in needed.items() if name in own)}")
-        lines.append(" \\\n    ".join([f"{name}=={versions[name]}", *(f"--hash=sha256:{one}" for one in hashes[name])]))
+        lines.append(
+            " \\\n    ".join(
+                [f"{name}=={versions[name]}", *(f"--hash=sha256:{one}" for one in hashes[name])]
+            )
+        )
     LOCK.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -139,8 +173,14 @@ def selected(asked: Iterable[str]) -> str:
 
 def main() -> None:
     """Write the list, or print a part of it."""
-    parser = argparse.ArgumentParser(description="The locked list of packages, with the hashes of their files.")
-    parser.add_argument("--for", dest="extras", help="print what these extras need, with the base: dev,torch; or build")
+    parser = argparse.ArgumentParser(
+        description="The locked list of packages, with the hashes of their files."
+    )
+    parser.add_argument(
+        "--for",
+        dest="extras",
+        help="print what these extras need, with the base: dev,torch; or build",
+    )
     asked = parser.parse_args().extras
     if asked is None:
         write()

@@ -1,1 +1,2 @@
-"""Certified instances: schedules, placements and joint problems with their optima, for others to compare and refute."""
+"""Certified instances: schedules, placements and joint problems with their optima, for others to
+compare and refute."""

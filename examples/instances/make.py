@@ -1,6 +1,7 @@
 """Make the instances anew: ``python -m examples.instances.make``. Same bytes each time.
 
-Schedules are passes of blocks on the chip of the ICML 2024 paper, placements whole models on clusters of it.
+Schedules are passes of blocks on the chip of the ICML 2024 paper, placements whole models on
+clusters of it.
 """
 
 import json
@@ -25,8 +26,8 @@ from phaze.study.plain import default_study
 HERE = Path(__file__).parent
 CHIP, CLUSTER, STACK = "tpu-v4-paper", "paper-flat", "icml24"
 SCHEMA = "phaze.instance/1"
-# Name, model, pass, tensor cores, vector cores: fewer cores make packing harder. Of a model the layer with the most
-# operators.
+# Name, model, pass, tensor cores, vector cores: fewer cores make packing harder. Of a model the
+# layer with the most operators.
 SCHEDULES = (
     ("schedule-small", "bert-large", "forward", 2, 2),
     ("schedule-middle", "opt-350m", "backward", 4, 4),
@@ -47,7 +48,12 @@ def _setting() -> Setting:
 def operators_document(problem: ScheduleProblem) -> dict[str, Any]:
     """A schedule problem as ``phaze.operators/1``."""
     rows = [
-        {"id": one.id, "core": one.core, "one_core_s": one.one_core_s, "all_cores_s": one.all_cores_s}
+        {
+            "id": one.id,
+            "core": one.core,
+            "one_core_s": one.one_core_s,
+            "all_cores_s": one.all_cores_s,
+        }
         for one in problem.operators
     ]
     return {
@@ -60,7 +66,9 @@ def operators_document(problem: ScheduleProblem) -> dict[str, Any]:
     }
 
 
-def schedule_instance(name: str, model: str, which: str, tensor: int, vector: int) -> dict[str, Any]:
+def schedule_instance(
+    name: str, model: str, which: str, tensor: int, vector: int
+) -> dict[str, Any]:
     """A pass of a block on some cores, with an optimal schedule."""
     trace = load_model(model, tensor=1, microbatch=1)
     passes = ("backward",) if which == "backward" else ("forward",)
@@ -71,12 +79,16 @@ def schedule_instance(name: str, model: str, which: str, tensor: int, vector: in
     answer = solve(problem)
     slots = [[slot.start_s, slot.tensor_core, slot.vector_core] for slot in answer.slots]
     return {
-        "schema": SCHEMA, "name": name, "kind": "schedule", "of": found.of, "problem": operators_document(problem),
-        "optimum_s": answer.makespan_s, "bound_s": answer.lower_bound_s, "certificate": {"slots": slots},
+        "schema": SCHEMA, "name": name, "kind": "schedule", "of": found.of,
+        "problem": operators_document(problem),
+        "optimum_s": answer.makespan_s, "bound_s": answer.lower_bound_s,
+        "certificate": {"slots": slots},
     }  # fmt: skip
 
 
-def profile_document(model: str, widths: tuple[int, ...], devices: int, microbatches: int) -> dict[str, Any]:
+def profile_document(
+    model: str, widths: tuple[int, ...], devices: int, microbatches: int
+) -> dict[str, Any]:
     """A model as layers to place (``phaze.profile/1``)."""
     setting, tables = _setting(), {}
     for width in widths:
@@ -93,17 +105,23 @@ def profile_document(model: str, widths: tuple[int, ...], devices: int, microbat
             }
             for number, call in enumerate(trace.calls)
         ]
-        edges = [{"from": edge.source, "to": edge.target, "bytes": float(edge.bytes)} for edge in trace.edges]
+        edges = [
+            {"from": edge.source, "to": edge.target, "bytes": float(edge.bytes)}
+            for edge in trace.edges
+        ]
         tables[str(width)] = {"layers": layers, "edges": edges}
     link = setting.cluster.levels[0].bandwidth_bytes_per_s
     return {
         "schema": "phaze.profile/1", "rules": "icml24", "devices": devices, "hbm_bytes": 80 * 2**30,
-        "link_bytes_per_s": link, "microbatches": microbatches, "optimizer": "sgd", "recompute": "best",
+        "link_bytes_per_s": link, "microbatches": microbatches, "optimizer": "sgd",
+        "recompute": "best",
         "widths": tables,
     }  # fmt: skip
 
 
-def placement_instance(name: str, model: str, widths: tuple[int, ...], devices: int, batch: int) -> dict[str, Any]:
+def placement_instance(
+    name: str, model: str, widths: tuple[int, ...], devices: int, batch: int
+) -> dict[str, Any]:
     """A model to place, with an optimal plan."""
     profile = profile_document(model, widths, devices, batch)
     plan = fastest_plan(problem_of(profile, name))
@@ -130,13 +148,17 @@ SPACE = {
     "title": "Sixteen chips",
     "base": "tpu-v4-paper",
     "axes": {
-        "tensor_cores": [1, 8], "rows": [32, 128], "columns": [128], "vector_cores": [1, 4], "lanes": "columns",
+        "tensor_cores": [1, 8], "rows": [32, 128], "columns": [128], "vector_cores": [1, 4],
+        "lanes": "columns",
         "global_buffer": ["2 MiB", "32 MiB"],
     },
     "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
     "keep": {"area_of": "tpu-v4-paper", "least_share": 0.0, "smaller_with_one_core": True},
 }  # fmt: skip
-JOINT = {"joint-small": JOINT_SMALL, "joint-middle": {**default_study("bert-large", "icml24"), "name": "joint-middle"}}
+JOINT = {
+    "joint-small": JOINT_SMALL,
+    "joint-middle": {**default_study("bert-large", "icml24"), "name": "joint-middle"},
+}
 
 
 def joint_instance(name: str) -> None:
@@ -157,7 +179,9 @@ def main() -> None:
     """Write all of them."""
     for name in JOINT:
         joint_instance(name)
-    made = [schedule_instance(*row) for row in SCHEDULES] + [placement_instance(*row) for row in PLACEMENTS]
+    made = [schedule_instance(*row) for row in SCHEDULES] + [
+        placement_instance(*row) for row in PLACEMENTS
+    ]
     for one in made:
         (HERE / f"{one['name']}.json").write_text(json.dumps(one, indent=1) + "\n")
 

@@ -1,1 +1,2 @@
-"""Models to plan: code of one's own, and configurations of transformers by their published sizes."""
+"""Models to plan: code of one's own, and configurations of transformers by their published
+sizes."""

@@ -1,4 +1,5 @@
-"""A decoder in plain PyTorch: rotary positions, grouped queries, a gated MLP, tied embeddings; 1.2 billion weights.
+"""A decoder in plain PyTorch: rotary positions, grouped queries, a gated MLP, tied embeddings; 1.2
+billion weights.
 
 phaze plan --model examples/models/decoder.py:build --chip h100 --devices 64 --batch 512
 """
@@ -70,7 +71,11 @@ class Decoder(nn.Module):
         x = self.embedding(tokens)
         width = HIDDEN // HEADS
         rates = 500000.0 ** (-torch.arange(0, width, 2, device=tokens.device) / width)
-        turns = torch.outer(torch.arange(tokens.shape[1], device=tokens.device), rates).repeat(1, 2).to(x.dtype)
+        turns = (
+            torch.outer(torch.arange(tokens.shape[1], device=tokens.device), rates)
+            .repeat(1, 2)
+            .to(x.dtype)
+        )
         cos, sin = turns.cos(), turns.sin()
         for block in self.blocks:
             x = block(x, cos, sin)
@@ -80,7 +85,11 @@ class Decoder(nn.Module):
 def build(microbatch: int = 1, sequence: int = 4096) -> Built:
     """The model, its inputs, and the loss."""
     tokens = torch.zeros(microbatch, sequence, dtype=torch.long)
-    return Decoder(), tokens, lambda logits: functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+    return (
+        Decoder(),
+        tokens,
+        lambda logits: functional.cross_entropy(logits.flatten(0, 1), tokens.flatten()),
+    )
 
 
 def on_meta(microbatch: int = 1, sequence: int = 4096) -> Built:

@@ -1,4 +1,5 @@
-"""A mixture of experts in plain PyTorch: every token goes to 2 of 8 experts, each of which has room for its share.
+"""A mixture of experts in plain PyTorch: every token goes to 2 of 8 experts, each of which has room
+for its share.
 
 The room of an expert is fixed, tokens x 2 / 8, so no shape depends on data. 6.5 billion weights.
 """
@@ -41,7 +42,11 @@ class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(HIDDEN), nn.LayerNorm(HIDDEN)
-        self.qkv, self.out, self.experts = nn.Linear(HIDDEN, 3 * HIDDEN), nn.Linear(HIDDEN, HIDDEN), Experts()
+        self.qkv, self.out, self.experts = (
+            nn.Linear(HIDDEN, 3 * HIDDEN),
+            nn.Linear(HIDDEN, HIDDEN),
+            Experts(),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         b, s, h = x.shape
@@ -72,4 +77,8 @@ class Decoder(nn.Module):
 def build(microbatch: int = 1, sequence: int = 2048) -> Built:
     """The model, its inputs, and the loss."""
     tokens = torch.zeros(microbatch, sequence, dtype=torch.long)
-    return Decoder(), tokens, lambda logits: functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
+    return (
+        Decoder(),
+        tokens,
+        lambda logits: functional.cross_entropy(logits.flatten(0, 1), tokens.flatten()),
+    )

@@ -1,4 +1,5 @@
-"""The searches and comparisons behind the paper's tables: each search in its own folder, resumed if stopped."""
+"""The searches and comparisons behind the paper's tables: each search in its own folder, resumed if
+stopped."""
 
 import json
 import multiprocessing
@@ -44,8 +45,8 @@ EXPERTS = {name: split for name in MODELS if (split := ZOO[name].experts) is not
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found: the chip, its document, the seconds that it took over all its sittings, and the chip's value
-    on every axis of its space."""
+    """What a search found: the chip, its document, the seconds that it took over all its sittings,
+    and the chip's value on every axis of its space."""
 
     chip: Chip
     document: dict[str, Any]
@@ -88,8 +89,8 @@ def _kept(folder: Path, job: SearchJob) -> dict[str, Any] | None:
 
 
 def _of_another(folder: Path, job: SearchJob) -> bool:
-    """Whether a search that another version or study began was stopped here; every folder below the runs of make paper
-    is its own."""
+    """Whether a search that another version or study began was stopped here; every folder below the
+    runs of make paper is its own."""
     if not (folder / JOURNAL).is_file():
         return False
     try:
@@ -101,14 +102,18 @@ def _of_another(folder: Path, job: SearchJob) -> bool:
         return True
 
 
-def searched(folder: Path, study: str, settings: Sequence[str] = (), workers: int | None = None) -> Found:
-    """The answer of a search; a finished one is read, a stopped one goes on. ``workers``: as many as there are cores,
-    if nothing is said."""
+def searched(
+    folder: Path, study: str, settings: Sequence[str] = (), workers: int | None = None
+) -> Found:
+    """The answer of a search; a finished one is read, a stopped one goes on. ``workers``: as many
+    as there are cores, if nothing is said."""
     job, papers = _job(study, settings)
     document, clock = _kept(folder, job), folder / "seconds.txt"
     spent = float(clock.read_text(encoding="utf-8")) if clock.is_file() else 0.0
     if document is None:
-        if (folder / RESULT).is_file() or _of_another(folder, job):  # of another version or study: begin again
+        if (folder / RESULT).is_file() or _of_another(
+            folder, job
+        ):  # of another version or study: begin again
             shutil.rmtree(folder)
             spent = 0.0
         began = time.monotonic()
@@ -133,8 +138,8 @@ def _answered(question: Question) -> str:
 
 
 def answer_all(questions: Sequence[Question]) -> None:
-    """Every question answered, as many at a time as there are cores: questions are spread, for one search has little
-    to spread. What fails is said when all others are done."""
+    """Every question answered, as many at a time as there are cores: questions are spread, for one
+    search has little to spread. What fails is said when all others are done."""
     cores = os.cpu_count() or 1
     failed: list[str] = []
     with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
@@ -173,10 +178,14 @@ def axes_of(found: Found) -> dict[str, float]:
 def rows(
     model: str, chips: Sequence[Chip], settings: Sequence[str] = (), study: str | None = None
 ) -> dict[tuple[str, str], ComparisonRow]:
-    """One model of the paper's job on some chips, under both splits, by (chip, placement); ``study``: one about it."""
+    """One model of the paper's job on some chips, under both splits, by (chip, placement);
+    ``study``: one about it."""
     one = [] if study is not None else [one_model(model)]
     job, _ = _job(study or "model.toml", [*one, *settings])
-    return {(row.chip, row.placement): row for row in compare(job, plain_candidates(job, chips), EXPERTS)}
+    return {
+        (row.chip, row.placement): row
+        for row in compare(job, plain_candidates(job, chips), EXPERTS)
+    }
 
 
 def one_model(model: str) -> str:

@@ -1,5 +1,5 @@
-"""The pictures of docs/paper.md as SVG, by Matplotlib: transparent, in colours that are read on white and on black.
-The same values give the same bytes."""
+"""The pictures of docs/paper.md as SVG, by Matplotlib: transparent, in colours that are read on
+white and on black. The same values give the same bytes."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 IMAGES = Path(__file__).parents[2] / "docs" / "images" / "paper"
 # A contrast of 4.5 to 1 on white and on black.
 GREY = "#767676"
-# Told apart by colour-blind readers, too (after Okabe and Ito), of middle lightness for both backgrounds.
+# Told apart by colour-blind readers, too (after Okabe and Ito), of middle lightness for both
+# backgrounds.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07f00", "#4f9bd9", "#767676")
 # Any: Matplotlib types the keys of its settings one by one.
 STYLE: Any = {
@@ -27,7 +28,9 @@ STYLE: Any = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), GREY),
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), GREY
+    ),
     "axes.prop_cycle": cycler(color=COLOURS),
     "legend.frameon": False,
     "figure.facecolor": "none",
@@ -48,7 +51,12 @@ def _axes(width: float = 7.2, height: float = 3.6) -> "tuple[Figure, Axes]":
 
 
 def grouped_bars(
-    folder: Path, name: str, series: Mapping[str, Sequence[float | None]], labels: Sequence[str], unit: str, log: bool
+    folder: Path,
+    name: str,
+    series: Mapping[str, Sequence[float | None]],
+    labels: Sequence[str],
+    unit: str,
+    log: bool,
 ) -> Path:
     """A bar for each series at each label; what is None has none."""
     with mpl.rc_context(STYLE):
@@ -67,7 +75,9 @@ def grouped_bars(
         return _saved(figure, folder, name)
 
 
-def stacked_bars(folder: Path, name: str, parts: Mapping[str, Mapping[str, float]], unit: str) -> Path:
+def stacked_bars(
+    folder: Path, name: str, parts: Mapping[str, Mapping[str, float]], unit: str
+) -> Path:
     """For each label its parts beside each other, in the order in which they first come."""
     with mpl.rc_context(STYLE):
         figure, axes = _axes(7.2, 1.2 + 0.32 * len(parts))
@@ -84,15 +94,21 @@ def stacked_bars(folder: Path, name: str, parts: Mapping[str, Mapping[str, float
 
 
 def curves_with_spread(
-    folder: Path, name: str, series: Mapping[str, Sequence[tuple[float, float, float, float]]], labels: tuple[str, str]
+    folder: Path,
+    name: str,
+    series: Mapping[str, Sequence[tuple[float, float, float, float]]],
+    labels: tuple[str, str],
 ) -> Path:
-    """Lines of (x, least, median, most) with a band between least and most, x on a scale of ratios."""
+    """Lines of (x, least, median, most) with a band between least and most, x on a scale of
+    ratios."""
     with mpl.rc_context(STYLE):
         figure, axes = _axes()
         for title, rows in series.items():
             x, low, middle, high = (np.array(column) for column in zip(*rows, strict=True))
             (line,) = axes.plot(x, middle, label=title, drawstyle="steps-post")
-            axes.fill_between(x, low, high, step="post", alpha=0.2, color=line.get_color(), linewidth=0)
+            axes.fill_between(
+                x, low, high, step="post", alpha=0.2, color=line.get_color(), linewidth=0
+            )
         axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=":")
         axes.set(xscale="log", xlabel=labels[0], ylabel=labels[1])
         figure.legend(loc="outside upper center", ncols=2)
@@ -113,14 +129,23 @@ def heat_map(
         grid = np.array([[np.nan if value is None else value for value in row] for row in values])
         most = max(1.05, float(np.nanmax(grid)))
         # Opaque, so that the numbers are read on any page.
-        scale = LinearSegmentedColormap.from_list("value", ["#eef4fa", COLOURS[0]]).with_extremes(bad="#d0d0d0")
+        scale = LinearSegmentedColormap.from_list("value", ["#eef4fa", COLOURS[0]]).with_extremes(
+            bad="#d0d0d0"
+        )
         axes.imshow(grid, cmap=scale, vmin=1.0, vmax=most, aspect="auto")
         for row in range(len(rows)):
             for column in range(len(columns)):
                 value = values[row][column]
                 said = "does not fit" if value is None else f"{value:.3f}"
                 dark = value is not None and value - 1.0 > 0.55 * (most - 1.0)
-                axes.text(column, row, said, ha="center", va="center", color="white" if dark else "#1a1a1a")
+                axes.text(
+                    column,
+                    row,
+                    said,
+                    ha="center",
+                    va="center",
+                    color="white" if dark else "#1a1a1a",
+                )
         axes.set_xticks(range(len(columns)), columns)
         axes.set_yticks(range(len(rows)), rows)
         axes.set(xlabel=titles[0], ylabel=titles[1])

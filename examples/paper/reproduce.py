@@ -1,16 +1,20 @@
-"""The ICML 2024 paper's experiment, its faults corrected: ``make paper`` runs it, with the tables of docs/paper.md.
+"""The ICML 2024 paper's experiment, its faults corrected: ``make paper`` runs it, with the tables
+of docs/paper.md.
 
 For each of the paper's eight models, throughput of
 
-    stand-in          the TPUv4 stand-in under the experts' split (the unit of every ratio) and under the searched one
-    block chip        the chip with the best energy-delay product of one block on one device, under both
+    stand-in          the TPUv4 stand-in under the experts' split (the unit of every ratio) and
+                      under the searched one
+    block chip        the chip with the best energy-delay product of one block on one device, under
+                      both
     own chip          the best chip and placement for the model
     common chip       the best chip for the geometric mean of all eight, with the searched placement
 
-then the same against the real TPU v4 on its own torus, under rules cluster, what each part of the space contributes to
-the gain, the way from the paper's setting to today's hardware, one rule at a time, and the parts of
-:mod:`examples.paper.parts`. Pictures go to docs/images/paper. Every search has its own folder under --out and goes on
-there when it was stopped; --only NAME does one table. In the end every run has its page, report.html in its folder.
+then the same against the real TPU v4 on its own torus, under rules cluster, what each part of the
+space contributes to the gain, the way from the paper's setting to today's hardware, one rule at a
+time, and the parts of :mod:`examples.paper.parts`. Pictures go to docs/images/paper. Every search
+has its own folder under --out and goes on there when it was stopped; --only NAME does one table. In
+the end every run has its page, report.html in its folder.
 """
 
 import argparse
@@ -20,9 +24,27 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from examples.paper import parts
-from examples.paper.cases import MODELS, Found, Question, answer_all, one_block, one_model, rows, searched, write_pages
+from examples.paper.cases import (
+    MODELS,
+    Found,
+    Question,
+    answer_all,
+    one_block,
+    one_model,
+    rows,
+    searched,
+    write_pages,
+)
 from examples.paper.pictures import IMAGES
-from examples.paper.sheets import HEADS, Ablation, Line, ablation_table, chip_table, put, ratio_table
+from examples.paper.sheets import (
+    HEADS,
+    Ablation,
+    Line,
+    ablation_table,
+    chip_table,
+    put,
+    ratio_table,
+)
 from examples.paper.steps import STEP_MODELS, step_table, steps
 from phaze.hardware.chip import Chip
 from phaze.hardware.library import load_chip
@@ -30,7 +52,17 @@ from phaze.search.compare import ComparisonRow
 from phaze.values import replace
 
 GIB = 2**30
-TABLES = ("paper", "real", "ablation", "arithmetic", "steps", "bridge", "spotlight", "map", "robust")
+TABLES = (
+    "paper",
+    "real",
+    "ablation",
+    "arithmetic",
+    "steps",
+    "bridge",
+    "spotlight",
+    "map",
+    "robust",
+)
 # Parts that take longer than all others: only when they are asked for.
 LONG = ("spotlight-long",)
 PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
@@ -41,10 +73,12 @@ REAL = (
     'training.optimizer="adam"',
     'training.recompute=["best"]',
     'training.sequence_parallel="best"',
-    # as in the paper's own setting: eager attention, all memory that the stack leaves, no ZeRO and no interleaving
+    # as in the paper's own setting: eager attention, all memory that the stack leaves, no ZeRO and
+    # no interleaving
     "training.zero=0",
     "training.chunks=[1]",
-    # maxtext runs GPipe, whose stages hold every microbatch: gpt3-175b under the experts' split would not fit
+    # maxtext runs GPipe, whose stages hold every microbatch: gpt3-175b under the experts' split
+    # would not fit
     'stack.families=["1f1b"]',
     'training.attention="eager"',
     "training.headroom=0",
@@ -80,7 +114,10 @@ def _each(out: Path, name: str, settings: Sequence[str] = ()) -> dict[str, Found
 
 def _blocks(out: Path) -> dict[str, Chip]:
     """The chip of every model's block, with the largest HBM."""
-    asked = {model: Question(out / "block" / model, "block.toml", (one_block(model),)) for model in MODELS}
+    asked = {
+        model: Question(out / "block" / model, "block.toml", (one_block(model),))
+        for model in MODELS
+    }
     answer_all(list(asked.values()))
     return {model: searched(*question).chip for model, question in asked.items()}
 
@@ -90,21 +127,40 @@ def _rate(row: ComparisonRow | None) -> float | None:
 
 
 def _lines(
-    base: Chip, blocks: dict[str, Chip], own: dict[str, Found], common: Found, settings: Sequence[str]
+    base: Chip,
+    blocks: dict[str, Chip],
+    own: dict[str, Found],
+    common: Found,
+    settings: Sequence[str],
 ) -> list[Line]:
     lines = []
     for model in MODELS:
         block = replace(blocks[model], name="block")
-        chips = [base, block, replace(own[model].chip, name="own"), replace(common.chip, name="common")]
+        chips = [
+            base,
+            block,
+            replace(own[model].chip, name="own"),
+            replace(common.chip, name="common"),
+        ]
         found = rows(model, chips, settings)
-        order = [(base.name, "experts"), (base.name, "searched"), ("block", "experts"), ("block", "searched")]
+        order = [
+            (base.name, "experts"),
+            (base.name, "searched"),
+            ("block", "experts"),
+            ("block", "searched"),
+        ]
         order += [("own", "experts"), ("own", "searched"), ("common", "searched")]
         lines.append(Line(model, tuple(_rate(found.get(key)) for key in order)))
     return lines
 
 
 def _main_tables(
-    out: Path, name: str, base: Chip, blocks: dict[str, Chip], settings: Sequence[str], images: Path | None = None
+    out: Path,
+    name: str,
+    base: Chip,
+    blocks: dict[str, Chip],
+    settings: Sequence[str],
+    images: Path | None = None,
 ) -> dict[str, str]:
     own = _each(out, name, settings)
     with _said(f"{name}: common"):
@@ -113,12 +169,18 @@ def _main_tables(
     if images is not None:
         parts.ratio_picture(images, lines, (f"{base.name}, searched", *HEADS))
         parts.area_picture(images, {**own, "common": common})
-    return {f"{name}-ratios": ratio_table(lines, base.name), f"{name}-chips": chip_table({**own, "common": common})}
+    return {
+        f"{name}-ratios": ratio_table(lines, base.name),
+        f"{name}-chips": chip_table({**own, "common": common}),
+    }
 
 
 def _ablations(out: Path, base: Chip) -> str:
     """What each part of the space is worth: the gain without it, by model."""
-    cases = {"without-" + name.replace(" ", "-").replace("/", "-"): (name, settings) for name, settings in ABLATIONS}
+    cases = {
+        "without-" + name.replace(" ", "-").replace("/", "-"): (name, settings)
+        for name, settings in ABLATIONS
+    }
     answer_all(
         [
             Question(out / folder / model, "model.toml", (one_model(model), *settings))
@@ -132,9 +194,16 @@ def _ablations(out: Path, base: Chip) -> str:
         gains: list[tuple[float | None, ...]] = []
         for model in MODELS:
             found = rows(model, [base, replace(own[model].chip, name="own")], settings)
-            keys = [(base.name, "experts"), (base.name, "searched"), ("own", "experts"), ("own", "searched")]
+            keys = [
+                (base.name, "experts"),
+                (base.name, "searched"),
+                ("own", "experts"),
+                ("own", "searched"),
+            ]
             unit, *others = [_rate(found.get(key)) for key in keys]
-            gains.append(tuple(None if unit is None or rate is None else rate / unit for rate in others))
+            gains.append(
+                tuple(None if unit is None or rate is None else rate / unit for rate in others)
+            )
         done.append(Ablation(name, tuple(zip(*gains, strict=True))))
     return ablation_table(done)
 
@@ -142,7 +211,9 @@ def _ablations(out: Path, base: Chip) -> str:
 def _means(out: Path, base: Chip) -> str:
     """The common chip by the paper's mean of raw throughput."""
     with _said("common chip by the arithmetic mean"):
-        found = searched(out / "paper" / "common-arithmetic", "common.toml", ['objective.mean="arithmetic"'])
+        found = searched(
+            out / "paper" / "common-arithmetic", "common.toml", ['objective.mean="arithmetic"']
+        )
     gains: list[float | None] = []
     for model in MODELS:
         seen = rows(model, [base, replace(found.chip, name="common")])
@@ -151,7 +222,9 @@ def _means(out: Path, base: Chip) -> str:
     return (
         chip_table({"common, arithmetic mean": found})
         + "\n"
-        + ablation_table([Ablation("common, arithmetic mean", (tuple(gains),))], heads=("searched",))
+        + ablation_table(
+            [Ablation("common, arithmetic mean", (tuple(gains),))], heads=("searched",)
+        )
     )
 
 
@@ -160,24 +233,41 @@ def _steps(out: Path, model: str) -> str:
     found = []
     for at, (name, settings) in enumerate(steps()):
         with _said(f"steps: {model}: {name}"):
-            found.append((name, searched(out / "steps" / model / str(at), "model.toml", [one_model(model), *settings])))
+            found.append(
+                (
+                    name,
+                    searched(
+                        out / "steps" / model / str(at), "model.toml", [one_model(model), *settings]
+                    ),
+                )
+            )
     return step_table(found)
 
 
 def main() -> None:
     """Run what is asked for and rewrite its tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=lambda text: Path(text).resolve(), default=(Path("runs") / "paper").resolve())
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out", type=lambda text: Path(text).resolve(), default=(Path("runs") / "paper").resolve()
+    )
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--images", type=Path, default=IMAGES)
     parser.add_argument("--only", choices=(*TABLES, *LONG))
     said = parser.parse_args()
     wanted = [said.only] if said.only else list(TABLES)
-    base, blocks = load_chip("tpu-v4-paper", form="cores"), _blocks(said.out) if {"paper", "real"} & set(wanted) else {}
+    base, blocks = (
+        load_chip("tpu-v4-paper", form="cores"),
+        _blocks(said.out) if {"paper", "real"} & set(wanted) else {},
+    )
     if "paper" in wanted:
         put(said.page, _main_tables(said.out, "paper", base, blocks, (), said.images))
     if "real" in wanted:
-        put(said.page, _main_tables(said.out, "real", load_chip("tpu-v4", form="cores"), blocks, REAL))
+        put(
+            said.page,
+            _main_tables(said.out, "real", load_chip("tpu-v4", form="cores"), blocks, REAL),
+        )
     if "ablation" in wanted:
         put(said.page, {"ablation": _ablations(said.out, base)})
     if "arithmetic" in wanted:

@@ -1,4 +1,5 @@
-"""The paper's tables as Markdown, put between the markers ``<!-- paper: NAME -->`` and ``<!-- end -->`` of a page."""
+"""The paper's tables as Markdown, put between the markers ``<!-- paper: NAME -->`` and ``<!-- end
+-->`` of a page."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,9 @@ class Line:
     def ratios(self) -> tuple[float | None, ...]:
         """To the first."""
         unit = self.rates_per_s[0]
-        return tuple(None if unit is None or rate is None else rate / unit for rate in self.rates_per_s)
+        return tuple(
+            None if unit is None or rate is None else rate / unit for rate in self.rates_per_s
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,9 @@ def ratio_table(lines: Sequence[Line], base: str) -> str:
         ("geometric mean where experts do not split tensors", whole, True),
     ):
         columns = list(zip(*(line.ratios for line in kept), strict=True))
-        cells.append([f"**{name}**", "1", *(f"**{_average(column, geometric)}**" for column in columns[1:])])
+        cells.append(
+            [f"**{name}**", "1", *(f"**{_average(column, geometric)}**" for column in columns[1:])]
+        )
     return markdown(("model", f"{base}, experts (sequences/s)", f"{base}, searched", *HEADS), cells)
 
 
@@ -117,9 +122,14 @@ def chip_table(found: Mapping[str, Found]) -> str:
     return markdown((*heads, "p x d x t", "microbatch, recompute", "gap", "seconds"), cells)
 
 
-def ablation_table(done: Sequence[Ablation], heads: Sequence[str] = ("placement alone", "chip alone", "both")) -> str:
-    """Geometric means over the models, each relative to the stand-in under the experts' split and the same change."""
-    return markdown(("space", *heads), [[one.name, *(_average(values) for values in one.gains)] for one in done])
+def ablation_table(
+    done: Sequence[Ablation], heads: Sequence[str] = ("placement alone", "chip alone", "both")
+) -> str:
+    """Geometric means over the models, each relative to the stand-in under the experts' split and
+    the same change."""
+    return markdown(
+        ("space", *heads), [[one.name, *(_average(values) for values in one.gains)] for one in done]
+    )
 
 
 def put(page: Path, tables: Mapping[str, str]) -> None:
@@ -129,7 +139,9 @@ def put(page: Path, tables: Mapping[str, str]) -> None:
         pattern = re.compile(rf"(<!-- paper: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
         seen = pattern.findall(text)
         if len(seen) != 1:
-            raise InputError(str(page), f"table {name} has {len(seen)} markers there", "it must have one")
+            raise InputError(
+                str(page), f"table {name} has {len(seen)} markers there", "it must have one"
+            )
         head, tail = seen[0]
         text = pattern.sub((head + table + tail).replace("\\", r"\\"), text)
     page.write_text(text, encoding="utf-8")

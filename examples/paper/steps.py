@@ -1,4 +1,5 @@
-"""From the paper's setting to today's hardware, one rule at a time: every step changes one rule of the study before it.
+"""From the paper's setting to today's hardware, one rule at a time: every step changes one rule of
+the study before it.
 
     python -m examples.paper.reproduce --only steps
 
@@ -13,8 +14,8 @@ from examples.paper.sheets import markdown
 # One that a device holds whole, and one whose tensors must be split.
 STEP_MODELS = ("bert-large", "gpt3-175b")
 FIRST = "the paper's setting"
-# What each step sets. On several levels transfers must stand apart from stages: which level one inside a stage takes
-# is not said, and a study that changes the cluster alone is refused.
+# What each step sets. On several levels transfers must stand apart from stages: which level one
+# inside a stage takes is not said, and a study that changes the cluster alone is refused.
 STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("network levels", ('training.cluster="dgx-h100"', 'stack.stages="layers"')),
     ("synchronisation of every stage", ('stack.synchronisation="share"',)),
@@ -56,6 +57,17 @@ def _row(name: str, found: Found, before_per_s: float | None, first_per_s: float
 def step_table(found: Sequence[tuple[str, Found]]) -> str:
     """Chip, plan and throughput of every step of one model."""
     rates = [one.document["models"][0]["throughput_per_s"] for _, one in found]
-    rows = [_row(name, one, rates[at - 1] if at else None, rates[0]) for at, (name, one) in enumerate(found)]
-    heads = ("rule", "tensor cores", "vector cores", "HBM", "p x d x t", "microbatch, recompute", "sequences/s")
+    rows = [
+        _row(name, one, rates[at - 1] if at else None, rates[0])
+        for at, (name, one) in enumerate(found)
+    ]
+    heads = (
+        "rule",
+        "tensor cores",
+        "vector cores",
+        "HBM",
+        "p x d x t",
+        "microbatch, recompute",
+        "sequences/s",
+    )
     return markdown((*heads, "this rule", "all so far"), rows)

@@ -1,4 +1,5 @@
-"""phaze: the AI accelerator and the way training runs on many of them, searched together, with a proof.
+"""phaze: the AI accelerator and the way training runs on many of them, searched together, with a
+proof.
 
     import phaze
     run = phaze.search("llama3-8b")         the best chip and placement, as phaze search finds it
@@ -73,8 +74,9 @@ __all__ = [
     "verify",
 ]
 
-# Packages whose name is also a function's. Importing one would bind it here, over the function; so all are imported
-# now (each is a docstring) and left to the import system: ``from phaze.search.run import search`` still finds them.
+# Packages whose name is also a function's. Importing one would bind it here, over the function; so
+# all are imported now (each is a docstring) and left to the import system: ``from phaze.search.run
+# import search`` still finds them.
 for _package in (
     "evaluate",
     "explain",

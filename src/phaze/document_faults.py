@@ -1,4 +1,5 @@
-"""From pydantic's list of faults to the one sentence a person needs: path, value seen, what is allowed."""
+"""From pydantic's list of faults to the one sentence a person needs: path, value seen, what is
+allowed."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -63,10 +64,13 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def keys_at(model: type[BaseModel], steps: tuple[int | str, ...]) -> list[str]:
-    """The keys that ``model`` allows at the place that ``steps`` leads to; empty where it cannot be told."""
+    """The keys that ``model`` allows at the place that ``steps`` leads to; empty where it cannot be
+    told."""
     here = [model]
     for step in steps:
-        fields = [m.model_fields[step] for m in here if isinstance(step, str) and step in m.model_fields]
+        fields = [
+            m.model_fields[step] for m in here if isinstance(step, str) and step in m.model_fields
+        ]
         if fields:
             here = [found for field in fields for found in _models_in(field.annotation)]
     return sorted({field.alias or name for m in here for name, field in m.model_fields.items()})
@@ -83,7 +87,9 @@ def _sentence(model: type[BaseModel], fault: ErrorDetails) -> tuple[str, str]:
         name, text = BOUNDS[kind]
         return f"{value} is out of range", text.format(context.get(name))
     if kind in ("literal_error", "enum"):
-        choices = [c.strip(" '") for c in str(context.get("expected", "")).replace(" or ", ", ").split(",")]
+        choices = [
+            c.strip(" '") for c in str(context.get("expected", "")).replace(" or ", ", ").split(",")
+        ]
         return f"{value} is not known here", nearest(str(fault["input"]), choices)
     if kind in ("value_error", "assertion_error"):
         return f"{value} cannot be used", str(context.get("error", fault["msg"]))
@@ -99,23 +105,32 @@ def _is_plain(step: int | str) -> bool:
 
 
 def _of_one_form(faults: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Where a value may have several forms, only what is wrong in the form that it has: a list of tables is no text,
-    but that is not what is wrong with it."""
+    """Where a value may have several forms, only what is wrong in the form that it has: a list of
+    tables is no text, but that is not what is wrong with it."""
 
     def other_form(fault: ErrorDetails) -> bool:
         steps = fault["loc"]
-        if not steps or not _is_plain(steps[-1]) or isinstance(fault["input"], str | bool | int | float):
+        if (
+            not steps
+            or not _is_plain(steps[-1])
+            or isinstance(fault["input"], str | bool | int | float)
+        ):
             return False
         others = [other["loc"] for other in faults if other["loc"][: len(steps) - 1] == steps[:-1]]
-        return any(len(other) >= len(steps) and not _is_plain(other[len(steps) - 1]) for other in others)
+        return any(
+            len(other) >= len(steps) and not _is_plain(other[len(steps) - 1]) for other in others
+        )
 
     return [fault for fault in faults if not other_form(fault)]
 
 
 def _is_form(step: int | str) -> bool:
-    """Whether a step names one of the forms that a value may have, which no file spells: a kind, or a class."""
+    """Whether a step names one of the forms that a value may have, which no file spells: a kind, or
+    a class."""
     kinds = ("list[", "function-", "constrained-", "literal[")
-    return isinstance(step, str) and (step.startswith(kinds) or (step[:1].isupper() and step.isidentifier()))
+    return isinstance(step, str) and (
+        step.startswith(kinds) or (step[:1].isupper() and step.isidentifier())
+    )
 
 
 def first_fault(model: type[BaseModel], error: ValidationError, where: str) -> InputError:

@@ -1,8 +1,9 @@
-"""Documents in and out: JSON or TOML text becomes a checked value, or one sentence with the path to the fault.
+"""Documents in and out: JSON or TOML text becomes a checked value, or one sentence with the path to
+the fault.
 
-A file format is a pydantic model (:class:`Document`: strict types, no unknown keys) under a name such as
-``phaze.chip/1``. Reading goes text -> plain values (:func:`parse`) -> model (:func:`check`); writing goes
-through :func:`dumps`, whose bytes depend on the value alone.
+A file format is a pydantic model (:class:`Document`: strict types, no unknown keys) under a name
+such as ``phaze.chip/1``. Reading goes text -> plain values (:func:`parse`) -> model
+(:func:`check`); writing goes through :func:`dumps`, whose bytes depend on the value alone.
 """
 
 import hashlib
@@ -14,7 +15,15 @@ from dataclasses import dataclass, fields, is_dataclass
 from math import isfinite, isnan
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticKnownError
 
 from phaze import units
@@ -23,17 +32,25 @@ from phaze.errors import InputError
 from phaze.files import read_text
 
 Notation = Literal["json", "toml"]
-# How a path becomes the text there and the name to call it by: from disk, or from copies that were kept of it.
+# How a path becomes the text there and the name to call it by: from disk, or from copies that were
+# kept of it.
 Reader = Callable[[str], tuple[str, str]]
-# A text without these has no number without end: NaN, infinity, or a number too large for 64 bits ("1e999").
+# A text without these has no number without end: NaN, infinity, or a number too large for 64 bits
+# ("1e999").
 ENDLESS = re.compile(r"nan|inf|e\+?\d[\d_]{2}|[\d_]{200}", re.IGNORECASE)
-# Escapes of half a character (a whole one is two of them in a row) and of characters that a terminal obeys, or those.
-ESCAPES = re.compile(r"\\u(?:0000)?(?:d[89a-f]|00[01]|007f|00[89])|\\[bf]|[\x7f-\x9f]", re.IGNORECASE)
+# Escapes of half a character (a whole one is two of them in a row) and of characters that a
+# terminal obeys, or those.
+ESCAPES = re.compile(
+    r"\\u(?:0000)?(?:d[89a-f]|00[01]|007f|00[89])|\\[bf]|[\x7f-\x9f]", re.IGNORECASE
+)
 HALF = re.compile("[\ud800-\udfff]")
 ORDER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-# Formats here are nested about ten deep. TOML's parser takes time with the square of a dotted key's length.
+# Formats here are nested about ten deep. TOML's parser takes time with the square of a dotted key's
+# length.
 MOST_DOTS = 64
-DOTTED = re.compile(rf"(?<![\w-])(?:(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.[ \t]*){{{MOST_DOTS}}}")
+DOTTED = re.compile(
+    rf"(?<![\w-])(?:(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.[ \t]*){{{MOST_DOTS}}}"
+)
 # TOML is written by people; a megabyte of it takes a second to parse.
 MOST_TOML = 4 << 20
 
@@ -41,7 +58,9 @@ MOST_TOML = 4 << 20
 class Document(BaseModel):
     """Base of every file format: immutable, strict about types, unknown keys refused."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +96,24 @@ def _shape(unit: units.Unit) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}], "description": text})
 
 
-# Nothing real is slower or smaller than this; what divides by much less leaves the numbers of 64 bits.
+# Nothing real is slower or smaller than this; what divides by much less leaves the numbers of 64
+# bits.
 LEAST_RATE, LEAST = 1e-3, 1e-15
-Bytes = Annotated[int, BeforeValidator(_quantity("B", whole=True)), _shape("B"), Field(gt=0, le=2**60)]
-BytesPerSecond = Annotated[float, BeforeValidator(_quantity("B/s")), _shape("B/s"), Field(ge=LEAST_RATE, le=1e18)]
-Hertz = Annotated[float, BeforeValidator(_quantity("Hz")), _shape("Hz"), Field(ge=LEAST_RATE, le=1e15)]
+Bytes = Annotated[
+    int, BeforeValidator(_quantity("B", whole=True)), _shape("B"), Field(gt=0, le=2**60)
+]
+BytesPerSecond = Annotated[
+    float, BeforeValidator(_quantity("B/s")), _shape("B/s"), Field(ge=LEAST_RATE, le=1e18)
+]
+Hertz = Annotated[
+    float, BeforeValidator(_quantity("Hz")), _shape("Hz"), Field(ge=LEAST_RATE, le=1e15)
+]
 Seconds = Annotated[float, BeforeValidator(_quantity("s")), _shape("s"), Field(ge=0, le=1e9)]
 Watts = Annotated[float, BeforeValidator(_quantity("W")), _shape("W"), Field(ge=LEAST, le=1e9)]
 Mm2 = Annotated[float, BeforeValidator(_quantity("mm2")), _shape("mm2"), Field(ge=LEAST, le=1e9)]
-FlopPerSecond = Annotated[float, BeforeValidator(_quantity("FLOP/s")), _shape("FLOP/s"), Field(ge=LEAST_RATE, le=1e24)]
+FlopPerSecond = Annotated[
+    float, BeforeValidator(_quantity("FLOP/s")), _shape("FLOP/s"), Field(ge=LEAST_RATE, le=1e24)
+]
 Count = Annotated[int, Field(gt=0, le=2**40)]
 Share = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1)]
 NonNegative = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1e15)]
@@ -115,7 +143,9 @@ def _batch(value: Any) -> units.Batch:
 
 
 def _or_text(text: str) -> WithJsonSchema:
-    return WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}], "description": text})
+    return WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}], "description": text}
+    )
 
 
 Length = Annotated[
@@ -131,12 +161,15 @@ TokenCount = Annotated[
     Field(gt=0, le=2**62),
 ]
 BatchSize = Annotated[
-    units.Batch, PlainValidator(_batch), _or_text("sequences of a batch, or a text such as 4M-tokens")
+    units.Batch,
+    PlainValidator(_batch),
+    _or_text("sequences of a batch, or a text such as 4M-tokens"),
 ]
 
 
 def notation_of(path: str, text: str) -> Notation:
-    """TOML by the ending ``.toml``; on standard input whatever does not begin like JSON; JSON otherwise."""
+    """TOML by the ending ``.toml``; on standard input whatever does not begin like JSON; JSON
+    otherwise."""
     if path == "-":
         return "json" if text.lstrip()[:1] in ("{", "[", "") else "toml"
     return "toml" if path.endswith(".toml") else "json"
@@ -152,7 +185,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _unprintable(text: str) -> str:
-    """What a text has that is no character to print: half of one, or an order to a terminal; empty where nothing is."""
+    """What a text has that is no character to print: half of one, or an order to a terminal; empty
+    where nothing is."""
     if HALF.search(text):
         return "half a character (a lone surrogate)"
     found = ORDER.search(text)
@@ -163,11 +197,16 @@ def require_printable(text: str, where: str) -> None:
     """Refuse a text, such as a table of cells, that has what cannot be printed."""
     for number, line in enumerate(text.splitlines(), start=1):
         if bad := _unprintable(line):
-            raise InputError(f"{where}: line {number}", f"this text has {bad}", "give whole characters")
+            raise InputError(
+                f"{where}: line {number}", f"this text has {bad}", "give whole characters"
+            )
 
 
-def _unusable(value: Any, steps: tuple[int | str, ...] = ()) -> tuple[tuple[int | str, ...], str] | None:
-    """Where the first NaN, infinity, half a character or control character stands, and what it is."""
+def _unusable(
+    value: Any, steps: tuple[int | str, ...] = ()
+) -> tuple[tuple[int | str, ...], str] | None:
+    """Where the first NaN, infinity, half a character or control character stands, and what it
+    is."""
     if isinstance(value, float):
         if isfinite(value):
             return None
@@ -183,7 +222,9 @@ def _unusable(value: Any, steps: tuple[int | str, ...] = ()) -> tuple[tuple[int 
         rows = value.items()
     elif isinstance(value, list):
         rows = enumerate(value)
-    return next((found for key, one in rows if (found := _unusable(one, (*steps, key))) is not None), None)
+    return next(
+        (found for key, one in rows if (found := _unusable(one, (*steps, key))) is not None), None
+    )
 
 
 def _plain(text: str, notation: Notation, where: str) -> Any:
@@ -197,7 +238,8 @@ def _plain(text: str, notation: Notation, where: str) -> Any:
 
 
 def parse(text: str, notation: Notation, where: str) -> dict[str, Any]:
-    """Plain values from JSON or TOML; duplicate keys, NaN, infinities and what cannot be printed are faults."""
+    """Plain values from JSON or TOML; duplicate keys, NaN, infinities and what cannot be printed
+    are faults."""
     if notation == "json" and not text.strip():
         raise InputError(where, "there is nothing in it", "give an object with keys")
     try:
@@ -213,13 +255,16 @@ def parse(text: str, notation: Notation, where: str) -> dict[str, Any]:
         steps, what = unusable
         place = f"{where}: {spell_path(steps)}"
         if "character" in what:
-            raise InputError(place, f"this text has {what}", "give whole characters that can be printed")
+            raise InputError(
+                place, f"this text has {what}", "give whole characters that can be printed"
+            )
         raise InputError(place, f"{what} is not a number that can be used", "give a finite number")
     return raw
 
 
 def check(model: type[M], raw: Mapping[str, Any], where: str) -> M:
-    """``raw`` as a value of ``model``, or an :class:`InputError` for the first fault, with its path."""
+    """``raw`` as a value of ``model``, or an :class:`InputError` for the first fault, with its
+    path."""
     try:
         return model.model_validate(dict(raw))
     except ValidationError as fault:
@@ -235,27 +280,32 @@ def load(model: type[M], path: str, reader: Reader = read_text) -> M:
 
 
 class MissingKeyError(InputError, KeyError):
-    """An answer that is read back lacks a key: a sentence, and still what a failed lookup raises."""
+    """An answer that is read back lacks a key: a sentence, and still what a failed lookup
+    raises."""
 
     __str__ = InputError.__str__  # a KeyError puts its text in quotes
 
 
 class AnswerTable(dict[str, Any]):
-    """A table of an answer that is read back. It may lack what the pages and sheets that show it look up: then the
-    lookup is refused with the table's place."""
+    """A table of an answer that is read back. It may lack what the pages and sheets that show it
+    look up: then the lookup is refused with the table's place."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         super().__init__(values)
         self.where = where
 
     def __missing__(self, key: str) -> Any:
-        raise MissingKeyError(self.where, f"the key '{key}' is missing", "make it again with this version")
+        raise MissingKeyError(
+            self.where, f"the key '{key}' is missing", "make it again with this version"
+        )
 
 
 def _answer_value(value: Any, where: str, steps: tuple[int | str, ...] = ()) -> Any:
     if isinstance(value, dict):
         place = f"{where}: {spell_path(steps)}" if steps else where
-        return AnswerTable({key: _answer_value(inner, where, (*steps, key)) for key, inner in value.items()}, place)
+        return AnswerTable(
+            {key: _answer_value(inner, where, (*steps, key)) for key, inner in value.items()}, place
+        )
     if isinstance(value, list):
         return [_answer_value(inner, where, (*steps, index)) for index, inner in enumerate(value)]
     return value
@@ -272,7 +322,8 @@ SURROGATES = re.compile("[\\ud800-\\udfff]")
 
 
 def dumps(value: Any, pretty: bool = False) -> str:
-    """One JSON document: compact on one line, or indented; the same value always gives the same bytes."""
+    """One JSON document: compact on one line, or indented; the same value always gives the same
+    bytes."""
     if pretty:
         text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     else:
@@ -282,7 +333,9 @@ def dumps(value: Any, pretty: bool = False) -> str:
 
 def compact(value: Any) -> bytes:
     """Compact JSON with sorted keys."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
     return text.encode()
 
 

@@ -1,4 +1,5 @@
-"""The few kinds of failure, each one sentence that says where, what was seen, and what to change."""
+"""The few kinds of failure, each one sentence that says where, what was seen, and what to
+change."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -17,14 +18,17 @@ class PhazeError(Exception):
 
 
 class InputError(PhazeError):
-    """Something given to phaze is wrong: ``where`` it stands, the ``problem`` seen there, the ``remedy``."""
+    """Something given to phaze is wrong: ``where`` it stands, the ``problem`` seen there, the
+    ``remedy``."""
 
     exit_code: ClassVar[int] = 2
 
     def __init__(self, where: str, problem: str, remedy: str = "") -> None:
         self.where, self.problem, self.remedy = where, problem, remedy
         place = f"{where}: " if where else ""
-        super().__init__(one_line(f"{place}{problem}{'; ' + remedy if remedy else ''}").rstrip(".") + ".")
+        super().__init__(
+            one_line(f"{place}{problem}{'; ' + remedy if remedy else ''}").rstrip(".") + "."
+        )
 
     def __reduce__(self) -> tuple[type["InputError"], tuple[str, str, str]]:
         """So that a worker process can hand it on."""
@@ -32,7 +36,8 @@ class InputError(PhazeError):
 
 
 class InfeasibleError(PhazeError):
-    """The question is well put and nothing satisfies it; ``document`` holds the shortage and its levers."""
+    """The question is well put and nothing satisfies it; ``document`` holds the shortage and its
+    levers."""
 
     exit_code: ClassVar[int] = 3
 
@@ -46,9 +51,12 @@ class InfeasibleError(PhazeError):
 
 
 def nearest(seen: str, choices: Iterable[str]) -> str:
-    """The clause that points from a wrong name to the right ones: the closest first, then what there is."""
+    """The clause that points from a wrong name to the right ones: the closest first, then what
+    there is."""
     known = sorted(choices)
-    close = [name for name in known if seen and name.startswith(seen)] or get_close_matches(seen, known, n=1)
+    close = [name for name in known if seen and name.startswith(seen)] or get_close_matches(
+        seen, known, n=1
+    )
     listed = ", ".join(known) if known else "none"
     return f"did you mean '{close[0]}'? allowed: {listed}" if close else f"allowed: {listed}"
 

@@ -1,7 +1,9 @@
-"""Files in and out: what is read is a file of bounded size, what is written is seen whole or not at all.
+"""Files in and out: what is read is a file of bounded size, what is written is seen whole or not at
+all.
 
-Every file that phaze reads for a user passes :func:`read_text`, every file that it writes :func:`write_whole`. A folder
-may come from somebody else: nothing in it is followed or overwritten but the regular file that was named.
+Every file that phaze reads for a user passes :func:`read_text`, every file that it writes
+:func:`write_whole`. A folder may come from somebody else: nothing in it is followed or overwritten
+but the regular file that was named.
 """
 
 import errno
@@ -14,10 +16,11 @@ from pathlib import Path
 
 from phaze.errors import InputError
 
-# The largest file that is read as text. The largest graphs of real models take some 10 MB; parsed values take about ten
-# times their text, so this is what a small machine can still hold.
+# The largest file that is read as text. The largest graphs of real models take some 10 MB; parsed
+# values take about ten times their text, so this is what a small machine can still hold.
 MOST_BYTES = 256 << 20
-# How much is read at a time, so that a stream without end is refused after MOST_BYTES and not after all memory.
+# How much is read at a time, so that a stream without end is refused after MOST_BYTES and not after
+# all memory.
 CHUNK_BYTES = 1 << 20
 STANDARD_INPUT = ("-", "/dev/stdin")
 KINDS = (
@@ -46,7 +49,9 @@ def _bounded(handle: int, where: str) -> bytes:
     while chunk := os.read(handle, CHUNK_BYTES):
         found += chunk
         if len(found) > MOST_BYTES:
-            raise InputError(where, f"there is more than {MOST_BYTES >> 20} MiB", "give a smaller file")
+            raise InputError(
+                where, f"there is more than {MOST_BYTES >> 20} MiB", "give a smaller file"
+            )
     return bytes(found)
 
 
@@ -68,7 +73,11 @@ def _standard_input() -> bytes:
         return (sys.stdin.read() if sys.stdin else "").encode("utf-8", "surrogatepass")
     found: bytes = binary.read(MOST_BYTES + 1)
     if len(found) > MOST_BYTES:
-        raise InputError("standard input", f"there is more than {MOST_BYTES >> 20} MiB", "give a smaller document")
+        raise InputError(
+            "standard input",
+            f"there is more than {MOST_BYTES >> 20} MiB",
+            "give a smaller document",
+        )
     return found
 
 
@@ -89,7 +98,8 @@ def read_text(path: str) -> tuple[str, str]:
 
 
 def refuse_other_kinds(path: Path, remedy: str = "remove it, or write elsewhere") -> None:
-    """Refuse to write where something stands that is no regular file: a link leads elsewhere, a device is no file."""
+    """Refuse to write where something stands that is no regular file: a link leads elsewhere, a
+    device is no file."""
     try:
         kind = kind_of(path.lstat().st_mode)
     except FileNotFoundError:
@@ -130,7 +140,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except OSError as fault:
         full = fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         change = "free disk space; the same command resumes" if full else "write elsewhere"
-        raise InputError(str(path), f"the file cannot be written ({fault.strerror})", change) from None
+        raise InputError(
+            str(path), f"the file cannot be written ({fault.strerror})", change
+        ) from None
 
 
 def folder_for(folder: Path) -> Path:
@@ -138,17 +150,21 @@ def folder_for(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except ValueError as fault:
-        raise InputError(str(folder), f"this is not a folder path ({fault})", "give another --out") from None
+        raise InputError(
+            str(folder), f"this is not a folder path ({fault})", "give another --out"
+        ) from None
     except OSError as fault:
-        raise InputError(str(folder), f"the folder cannot be made ({fault.strerror})", "give another --out") from None
+        raise InputError(
+            str(folder), f"the folder cannot be made ({fault.strerror})", "give another --out"
+        ) from None
     if not os.access(folder, os.W_OK):
         raise InputError(str(folder), "the folder cannot be written", "give another --out")
     return folder
 
 
 def beside(folder: Path, path: str) -> str:
-    """A path that a document in ``folder`` names, as it is opened: relative to the document, or else to the working
-    folder; where neither has it, the document's."""
+    """A path that a document in ``folder`` names, as it is opened: relative to the document, or
+    else to the working folder; where neither has it, the document's."""
     near = str(folder / path)
     if path in STANDARD_INPUT or (not os.path.exists(near) and os.path.exists(path)):  # noqa: PTH110 (no text raises)
         return path

@@ -1,7 +1,9 @@
-"""Values that are files: frozen documents whose fields are in SI units, changed one by one, hashed and written.
+"""Values that are files: frozen documents whose fields are in SI units, changed one by one, hashed
+and written.
 
-A field's name has its unit (``host_s``), its alias is the key of the file (``host_time``). What no file states, such as
-whether a cluster may grow, is a private attribute with a property of its name; :func:`replace` sets both kinds.
+A field's name has its unit (``host_s``), its alias is the key of the file (``host_time``). What no
+file states, such as whether a cluster may grow, is a private attribute with a property of its name;
+:func:`replace` sets both kinds.
 """
 
 import dataclasses
@@ -26,14 +28,19 @@ Listed = Annotated[tuple[T, ...], Field(strict=False)]
 
 
 def replace(value: V, **changes: Any) -> V:
-    """The value with other fields, as ``dataclasses.replace`` has it; ``value`` is a dataclass or a document.
+    """The value with other fields, as ``dataclasses.replace`` has it; ``value`` is a dataclass or a
+    document.
 
     A document is not checked again: what a file may state is checked where it is read.
     """
     if not isinstance(value, BaseModel):
         replaced: V = dataclasses.replace(value, **changes)  # type: ignore[type-var]
         return replaced
-    derived = {f"_{name}": new for name, new in changes.items() if f"_{name}" in value.__private_attributes__}
+    derived = {
+        f"_{name}": new
+        for name, new in changes.items()
+        if f"_{name}" in value.__private_attributes__
+    }
     stated = {name: new for name, new in changes.items() if f"_{name}" not in derived}
     unknown = stated.keys() - type(value).model_fields.keys()
     if unknown:

@@ -40,7 +40,10 @@ def test_a_function_is_not_hidden_by_the_package_of_its_name() -> None:
 
 
 def test_importing_phaze_imports_nothing_heavy() -> None:
-    code = "import sys, phaze; print([m for m in ('numpy', 'numba', 'rich', 'pydantic', 'typer') if m in sys.modules])"
+    code = (
+        "import sys, phaze; print([m for m in ('numpy', 'numba', 'rich', 'pydantic', "
+        "'typer') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -70,7 +73,9 @@ def test_a_run_loads_again_from_its_folder(run: api.Searched, tmp_path: Path) ->
 
 def test_results_are_tables_in_a_notebook(run: api.Searched) -> None:
     assert run._repr_html_().startswith("<table>")
-    planned = api.plan(gpt=GPT, chip="a100-80gb", devices=8, batch=32, microbatch=[2], tensor=[1, 2])
+    planned = api.plan(
+        gpt=GPT, chip="a100-80gb", devices=8, batch=32, microbatch=[2], tensor=[1, 2]
+    )
     assert "<table>" in planned._repr_html_()
     assert "tokens a second" in planned._repr_html_()
     assert "<pre>" in api.estimate(chip="tpu-v4", gemm=(1024, 1024, 1024))._repr_html_()
@@ -79,7 +84,9 @@ def test_results_are_tables_in_a_notebook(run: api.Searched) -> None:
 def test_a_plan_is_that_of_the_command(phaze: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(phaze(*PLAN.split(), "--json").out)
     told = json.loads((tmp_path / "plan.json").read_text())
-    planned = api.plan(gpt=GPT, chip="a100-80gb", devices=8, batch=32, microbatch=[2], tensor=[1, 2])
+    planned = api.plan(
+        gpt=GPT, chip="a100-80gb", devices=8, batch=32, microbatch=[2], tensor=[1, 2]
+    )
     assert json.loads(json.dumps(planned.document)) == told
     again = api.load(tmp_path / "plan.json")
     assert isinstance(again, api.Planned)
@@ -103,9 +110,13 @@ def test_the_other_verbs_answer() -> None:
     assert api.estimate(chip="tpu-v4", vector=("softmax", 1 << 20, 1024)).time_s > 0
     assert api.place(ROOT / "examples" / "profile.json").batch_s > 0
     assert api.price(ROOT / "examples" / "run.json")["feasible"]
-    assert api.schedule(json.loads((ROOT / "tests/api/operators.json").read_text())).makespan_s == pytest.approx(2.0)
+    assert api.schedule(
+        json.loads((ROOT / "tests/api/operators.json").read_text())
+    ).makespan_s == pytest.approx(2.0)
     block = api.schedule(model="bert-large", chip="tpu-v4", rules="overlap")
-    assert 0 < block.makespan_s < api.estimate(model="bert-large", chip="tpu-v4").time_s and "bert-large" in repr(block)
+    assert 0 < block.makespan_s < api.estimate(
+        model="bert-large", chip="tpu-v4"
+    ).time_s and "bert-large" in repr(block)
     assert api.chip("tpu-v4-paper", tensor_cores=16).chip.tensor_cores == 16
     small = api.chip("h100", clusters={"count": 66}, silicon={"clusters": (72, 66)})
     assert small["peak_flops"] == pytest.approx(989.4e12 / 2, rel=1e-3)

@@ -35,7 +35,9 @@ def _function(name: str) -> Callable[..., Any]:
 def test_every_parameter_is_documented(name: str) -> None:
     function = _function(name)
     told = re.findall(
-        r"^        (\w+): ", inspect.cleandoc(function.__doc__ or "").replace("\n    ", "\n        "), re.M
+        r"^        (\w+): ",
+        inspect.cleandoc(function.__doc__ or "").replace("\n    ", "\n        "),
+        re.M,
     )
     assert [one for one in inspect.signature(function).parameters if one not in told] == []
 
@@ -65,7 +67,9 @@ def _run_example(name: str) -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("name", [*(name for name in NAMES if name not in LONG), "Planned", "Searched"])
+@pytest.mark.parametrize(
+    "name", [*(name for name in NAMES if name not in LONG), "Planned", "Searched"]
+)
 def test_the_example_of_a_function_runs(name: str) -> None:
     if name == "Model":
         pytest.importorskip("torch")

@@ -1,4 +1,5 @@
-"""A wrong value of any parameter is refused by the function with the very sentence that the command prints."""
+"""A wrong value of any parameter is refused by the function with the very sentence that the command
+prints."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -18,20 +19,29 @@ from tests.report.runs import SPACE, STUDY
 
 Phaze = Callable[..., Ran]
 ROOT = Path(__file__).parents[2]
-JOB = {"model": "llama2-7b", "chip": "h100", "devices": 8, "batch": 8, "tensor": "1", "microbatch": "1"}
+JOB = {
+    "model": "llama2-7b",
+    "chip": "h100",
+    "devices": 8,
+    "batch": 8,
+    "tensor": "1",
+    "microbatch": "1",
+}
 FIXED = {"fixed": f"{ROOT}/examples/run.json"}
 GPT = "hidden=1024,layers=2,heads=16,vocabulary=512,sequence=64"
 PRODUCT = {"gemm": "64x64x64", "chip": "h100"}
 LAYER = {"model": "bert-large", "chip": "tpu-v4"}
 QUESTION = {"study": "study.toml"}
 OF_STUDY: dict[str, Any] = {
-    "study": "nothing.toml", "model": {"model": ["bert-larg"]}, "settings": ["training.batch"], "rules": "law",
+    "study": "nothing.toml", "model": {"model": ["bert-larg"]}, "settings": ["training.batch"],
+    "rules": "law",
 }  # fmt: skip
-# Of parameters a value that cannot be used, where none follows from the table: beside what else is given, or a dict of
-# all that is given.
+# Of parameters a value that cannot be used, where none follows from the table: beside what else is
+# given, or a dict of all that is given.
 USUAL: dict[str, Mapping[str, Any]] = {
     "plan": JOB, "search": QUESTION, "front": {**QUESTION, "of": "throughput,area"},
-    "sweep": {**QUESTION, "over": "training.devices=32,64"}, "compare": QUESTION, "explain": {"run": "run"},
+    "sweep": {**QUESTION, "over": "training.devices=32,64"}, "compare": QUESTION,
+    "explain": {"run": "run"},
     "verify": {"run": "run"}, "report": {"run": "run"}, "export": {"run": "run", "to": "csv"},
     "estimate": PRODUCT, "schedule": LAYER, "graph": {"model": "bert-large"},
     "place": {"profile": f"{ROOT}/examples/profile.json"},
@@ -42,40 +52,51 @@ WRONG: dict[str, dict[str, Any]] = {
         "model": "llama9", "chip": "h900", "batch": "few", "gpt": {**JOB, "gpt": GPT},
         "llama": {"llama": "hidden", "chip": "h100", "devices": 8, "batch": 8}, "cluster": "moon",
         "stack": "none-such", "sequence": "long", "tensor": "0", "zero": "7", "recompute": "what",
-        "tokens": "lots", "terms": "default", "context": "0", "precision": "fp1", "shard": "0", "family": "what",
+        "tokens": "lots", "terms": "default", "context": "0", "precision": "fp1", "shard": "0",
+        "family": "what",
         "context_way": "what", "imbalance": "0.5", "against": "nothing.sh", "over": ["wings=1"],
         "certificate": {**FIXED, "certificate": "x"}, "fixed": {"fixed": "nothing.json"},
-        "html": {**FIXED, "html": "file/page.html"}, "perfetto": {**FIXED, "perfetto": "file/trace.json"},
+        "html": {**FIXED, "html": "file/page.html"},
+        "perfetto": {**FIXED, "perfetto": "file/trace.json"},
         "tp_plan": "x.toml",
     },
     "search": {
-        **OF_STUDY, "out": "file", "workers": "-1", "precision": "fp1", "batch": "few", "sequence": "long",
-        "tokens": "lots", "terms": {**QUESTION, "tokens": "1T", "terms": "none-such"}, "engine": "moon",
+        **OF_STUDY, "out": "file", "workers": "-1", "precision": "fp1", "batch": "few",
+        "sequence": "long",
+        "tokens": "lots", "terms": {**QUESTION, "tokens": "1T", "terms": "none-such"},
+        "engine": "moon",
         "address": "here", "tp_plan": {"model": ["bert-large"], "tp_plan": "x.toml"},
     },
     "front": {
         **OF_STUDY, "of": "throughput,wings", "within": ["power"], "out": "file",
     },
     "sweep": {
-        **OF_STUDY, "over": "x=1", "points": {**QUESTION, "over": "training.devices=32..64", "points": "0"},
+        **OF_STUDY, "over": "x=1", "points": {**QUESTION, "over": "training.devices=32..64",
+        "points": "0"},
         "out": "file", "workers": "-1", "engine": "moon", "address": "here",
     },
-    "compare": {**OF_STUDY, "chips": ["h900"], "runs": ["nothing"], "rows": "nothing.csv", "basis": "what",
+    "compare": {**OF_STUDY, "chips": ["h900"], "runs": ["nothing"], "rows": "nothing.csv",
+    "basis": "what",
                 "html": {**QUESTION, "chips": ["tpu-v4-paper"], "html": "file/page.html"}},
     "explain": {
-        "run": "nothing", "instead": ["wings=2"], "flatness": "x", "error": "2", "held_out": ["llama9"],
+        "run": "nothing", "instead": ["wings=2"], "flatness": "x", "error": "2",
+        "held_out": ["llama9"],
         "compare": ["h900"], "html": "file/page.html",
     },
-    "verify": {"run": "nothing", "study": "nothing.toml", "space": "moon", "gap": "0.1", "html": "file/page.html"},
+    "verify": {"run": "nothing", "study": "nothing.toml", "space": "moon", "gap": "0.1",
+    "html": "file/page.html"},
     "report": {"run": "nothing", "out": "file/page.html", "design": "1"},
     "export": {
-        "run": "nothing", "to": "csw", "out": "file/x.csv", "model": {"run": "run", "to": "megatron", "model": "x"},
+        "run": "nothing", "to": "csw", "out": "file/x.csv",
+        "model": {"run": "run", "to": "megatron", "model": "x"},
     },
     "validate": {
-        "rows": "nothing.csv", "sets": ["none-such"], "html": {"sets": ["korthikanti"], "html": "file/page.html"},
+        "rows": "nothing.csv", "sets": ["none-such"],
+        "html": {"sets": ["korthikanti"], "html": "file/page.html"},
     },
     "calibrate": {
-        "measurements": "nothing.csv", "chip": "h900", "out": "file/x.toml", "trace": {"trace": ["nothing.json"]},
+        "measurements": "nothing.csv", "chip": "h900", "out": "file/x.toml",
+        "trace": {"trace": ["nothing.json"]},
         "run": {"run": "nothing.json"},
     },
     "models": {"name": "llama9"},
@@ -92,11 +113,14 @@ WRONG: dict[str, dict[str, Any]] = {
         "collective": {"collective": "all_reduce:8", "cluster": "selene"},
         "graph": {"chip": "h100", "graph": "nothing.json"},
         "model": {"chip": "h100", "model": "llama9"}, "cluster": "moon",
-        "microbatch": {**LAYER, "microbatch": "0"}, "sequence": {**LAYER, "sequence": "long"}, "precision": "fp1",
+        "microbatch": {**LAYER, "microbatch": "0"}, "sequence": {**LAYER, "sequence": "long"},
+        "precision": "fp1",
     },
     "schedule": {
-        "operators": {"operators": "nothing.json"}, "model": "llama9", "chip": "h900", "layer": "none",
-        "cluster": "moon", "stack": "none-such", "rules": "law", "microbatch": "0", "sequence": "long",
+        "operators": {"operators": "nothing.json"}, "model": "llama9", "chip": "h900",
+        "layer": "none",
+        "cluster": "moon", "stack": "none-such", "rules": "law", "microbatch": "0",
+        "sequence": "long",
         "perfetto": "file/x.json", "tp_plan": "x.toml",
     },
     "place": {"profile": "nothing.json", "perfetto": "file/x.json"},
@@ -107,7 +131,9 @@ UNREADABLE: dict[Any, str] = {whole: "x", number: "none", numbers: "1,x", shards
 
 def _unreadable(parameter: Parameter) -> str | None:
     """What an option cannot be by its type alone; None where any text may be one."""
-    kinds = get_args(parameter.type) if get_origin(parameter.type) is not Literal else (parameter.type,)
+    kinds = (
+        get_args(parameter.type) if get_origin(parameter.type) is not Literal else (parameter.type,)
+    )
     if any(get_origin(kind) is Literal for kind in kinds):
         return "what"
     return UNREADABLE.get(parameter.reader)
@@ -127,7 +153,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "study.toml").write_text(STUDY)
     (place / "file").write_text("")
     rows = [f"gemm,1,{n},{n},{n},,,{2 * n**3 / 200e12 + 1e-5}" for n in (512, 1024, 2048, 4096)]
-    (place / "measured.csv").write_text("\n".join(["operator,batch,m,n,k,elements,rows,seconds", *rows]))
+    (place / "measured.csv").write_text(
+        "\n".join(["operator,batch,m,n,k,elements,rows,seconds", *rows])
+    )
     api.search(place / "study.toml", out=place / "run")
     return place
 
@@ -149,7 +177,13 @@ def _words(name: str, options: Mapping[str, Any]) -> list[str]:
     for parameter, value in options.items():
         option = spelled[parameter]
         for one in value if isinstance(value, list) else [value]:
-            words += [option] if one is True else [option, str(one)] if option.startswith("--") else [str(one)]
+            words += (
+                [option]
+                if one is True
+                else [option, str(one)]
+                if option.startswith("--")
+                else [str(one)]
+            )
     return words
 
 
@@ -161,7 +195,9 @@ def test_a_wrong_value_is_the_sentence_of_the_command(
     wrong = WRONG[name][parameter]
     options = dict(wrong) if isinstance(wrong, dict) else {**USUAL.get(name, {}), parameter: wrong}
     if options.keys() == {"model"}:  # what a command of a study cannot be without
-        options |= {key: value for key, value in USUAL.get(name, {}).items() if key in ("of", "over")}
+        options |= {
+            key: value for key, value in USUAL.get(name, {}).items() if key in ("of", "over")
+        }
     with pytest.raises(PhazeError) as fault:
         getattr(api, name)(**options)
     ran = phaze(name, *_words(name, options))

@@ -34,7 +34,13 @@ def test_a_module_is_planned_plain_or_on_the_meta_device_and_never_changed(
     monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))
     module, tokens = decoder(), torch.zeros(2, 32, dtype=torch.long)
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-    job: dict[str, Any] = {"chip": "h100", "devices": 2, "batch": 8, "microbatch": [1], "tensor": [1]}
+    job: dict[str, Any] = {
+        "chip": "h100",
+        "devices": 2,
+        "batch": 8,
+        "microbatch": [1],
+        "tensor": [1],
+    }
     plan = phaze.plan(phaze.Model(module, tokens, loss=lambda out: out.float().mean()), **job)
     assert all(torch.equal(before[name], tensor) for name, tensor in module.state_dict().items())
     assert plan["sequence"] == 32 and plan["flops_per_token"] == 6 * (4 * 2 * 64 * 256 + 64 * 100)
@@ -46,10 +52,14 @@ def test_a_module_is_planned_plain_or_on_the_meta_device_and_never_changed(
 
 
 @pytest.mark.slow
-def test_a_module_is_a_model_of_a_study_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_is_a_model_of_a_study_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "space.toml").write_text(SPACE.replace("base.toml", "tpu-v4-paper"), encoding="utf-8")
+    (tmp_path / "space.toml").write_text(
+        SPACE.replace("base.toml", "tpu-v4-paper"), encoding="utf-8"
+    )
     tokens, before = torch.zeros(2, 32, dtype=torch.long), sys.stdout
     model = phaze.Model(decoder(), tokens, loss=lambda out: out.float().mean(), name="Own Net")
     settings = [
@@ -63,18 +73,27 @@ def test_a_module_is_a_model_of_a_study_too(tmp_path: Path, monkeypatch: pytest.
     assert run.models[0]["name"] == "own-net" and run.frame() and run.page().is_file()
     table = {"model": model, "name": "twice", "weight": 2, "widths": [1]}
     head = {"schema": "phaze.study/1", "name": "both", "models": [model, table]}
-    assert [found["name"] for found in phaze.api.search(head, settings=settings).models] == ["own-net", "twice"]
+    assert [found["name"] for found in phaze.api.search(head, settings=settings).models] == [
+        "own-net",
+        "twice",
+    ]
     assert phaze.api.front(model, of=("throughput", "area"), settings=settings).points
     swept = phaze.api.sweep(model, over="training.devices=4,8", settings=settings)
     assert [point["shown"] for point in swept.points] == ["4", "8"] and "best chip" in repr(swept)
     assert swept.points[1]["models"][0]["throughput_per_s"] == run.models[0]["throughput_per_s"]
     compared = phaze.compare(model, chips=["tpu-v4-paper"], settings=settings)
-    assert {row["chip"] for row in compared.rows} == {"tpu-v4-paper"} and "own-net" in repr(compared)
+    assert {row["chip"] for row in compared.rows} == {"tpu-v4-paper"} and "own-net" in repr(
+        compared
+    )
     traced = phaze.api.graph(model, tensor=1, microbatch=4)
     assert traced.model.microbatch == 4 and traced.model.sequence == 32
     assert phaze.estimate(model=model, chip="h100", microbatch=4).time_s > 0
     scheduled = phaze.api.schedule(model=model, chip="h100", pass_="backward")
-    assert scheduled["of"]["model"] == traced.model.name and scheduled.makespan_s > 0 and "backward" in repr(scheduled)
+    assert (
+        scheduled["of"]["model"] == traced.model.name
+        and scheduled.makespan_s > 0
+        and "backward" in repr(scheduled)
+    )
     assert sys.stdout is before, "what ranks in threads print goes aside, and only while they run"
 
 

@@ -12,14 +12,19 @@ from tests.report.runs import HOSTILE, small_run
 nbclient = pytest.importorskip(
     "nbclient", reason="no Jupyter here: the notebook was NOT RUN; pip install nbclient ipykernel"
 )
-pytest.importorskip("ipykernel", reason="no Jupyter kernel here: the notebook was NOT RUN; pip install ipykernel")
+pytest.importorskip(
+    "ipykernel", reason="no Jupyter kernel here: the notebook was NOT RUN; pip install ipykernel"
+)
 nbformat: Any = pytest.importorskip("nbformat")
 
 CELLS = (
     "import phaze, pandas, polars\nrun = phaze.load({run!r})\nrun",
     "pandas.DataFrame(run.frame()).sort_values('score').head(3)",
     "polars.DataFrame(run.frame()).sort('score').head(3)",
-    "plan = phaze.plan('bert-large', chip='a100-80gb', devices=8, batch=64, microbatch=[4], tensor=[1])\nplan",
+    (
+        "plan = phaze.plan('bert-large', chip='a100-80gb', devices=8, batch=64, "
+        "microbatch=[4], tensor=[1])\nplan"
+    ),
     "polars.DataFrame(plan.frame())",
     "phaze.estimate(chip='tpu-v4', gemm=(1, 1024, 1024, 1024))",
     "print(run)",
@@ -69,7 +74,9 @@ def test_the_notebook_of_a_researcher_runs_to_its_end() -> None:
     nbclient.NotebookClient(made, timeout=300, kernel_name="python3").execute()
     code = [cell for cell in made.cells if cell.cell_type == "code"]
     assert "certificate" in html_of(code[1])
-    printed = ["".join(one.text for one in cell.outputs if one.get("name") == "stdout") for cell in code]
+    printed = [
+        "".join(one.text for one in cell.outputs if one.get("name") == "stdout") for cell in code
+    ]
     assert "holds" in printed[2]
     assert "times the certified optimum" in printed[3]
     assert "is_answer" in html_of(code[4])

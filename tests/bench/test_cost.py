@@ -1,4 +1,5 @@
-"""How long costs take over the paper's 29,360 chips, warm; printed beside the budget, not judged."""
+"""How long costs take over the paper's 29,360 chips, warm; printed beside the budget, not
+judged."""
 
 import resource
 import time
@@ -24,7 +25,8 @@ def paper_chips() -> ChipSet:
 
 
 def best_of(count: int, run: Callable[[], object]) -> tuple[float, float]:
-    """The least seconds of ``count`` runs after one that warms up: by the clock, and of the processor."""
+    """The least seconds of ``count`` runs after one that warms up: by the clock, and of the
+    processor."""
     run()
     seconds = []
     for _ in range(count):
@@ -35,20 +37,31 @@ def best_of(count: int, run: Callable[[], object]) -> tuple[float, float]:
 
 
 def model_works() -> list[Work]:
-    """Every operator of GPT-3 175B, fused, both passes, at widths 1, 2, 4, 8 and microbatches 1, 2, 4, 8."""
+    """Every operator of GPT-3 175B, fused, both passes, at widths 1, 2, 4, 8 and microbatches 1, 2,
+    4, 8."""
     works: list[Work] = []
     for width in (1, 2, 4, 8):
         for micro in (1, 2, 4, 8):
             model = fuse(load_model("gpt3-175b", width, micro), "full")
-            works += [w for layer in model.layers for g in (layer.forward, layer.backward) for w in works_of(g)]
+            works += [
+                w
+                for layer in model.layers
+                for g in (layer.forward, layer.backward)
+                for w in works_of(g)
+            ]
     return works
 
 
 def test_one_product_over_all_chips() -> None:
     chips = paper_chips()
     p = product(1, 4096, 12288, 4096)
-    seconds, busy = best_of(5, lambda: sweep_products([p], tensor_parts(chips, IDEAL, "all_cores")[0]))
-    print(f"one product on {len(chips):,} chips            {seconds:8.3f} s   ({busy:.3f} s of a core)   budget 0.1")
+    seconds, busy = best_of(
+        5, lambda: sweep_products([p], tensor_parts(chips, IDEAL, "all_cores")[0])
+    )
+    print(
+        f"one product on {len(chips):,} chips            {seconds:8.3f} s   ({busy:.3f} "
+        "s of a core)   budget 0.1"
+    )
 
 
 def test_all_works_of_a_model_over_all_chips() -> None:

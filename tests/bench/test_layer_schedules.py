@@ -1,8 +1,9 @@
-"""How long schedules take, how many ideals they have, and how far the bounds are; printed, not judged.
+"""How long schedules take, how many ideals they have, and how far the bounds are; printed, not
+judged.
 
-:func:`measure` takes any list of named problems: real traced layers on chips of a space go in the same way as the
-hand-made blocks here. ``pytest tests/bench/test_layer_schedules.py -n 0 -m '' -s -k traced`` prints the table of the
-document.
+:func:`measure` takes any list of named problems: real traced layers on chips of a space go in the
+same way as the hand-made blocks here. ``pytest tests/bench/test_layer_schedules.py -n 0 -m '' -s -k
+traced`` prints the table of the document.
 """
 
 import importlib.util
@@ -70,12 +71,23 @@ def measure(problems: Sequence[tuple[str, ScheduleProblem]]) -> list[Row]:
         parts = [part_of(problem, order) for order in series(contract(problem))]
         bound = sum(part.seconds_below(lower_bound(part)) for part in parts)
         share = found.makespan_s / bound if bound else 1.0
-        rows.append(Row(name, seconds, found.effort.ideals, found.effort.labels, found.optimal, found.gap, share))
+        rows.append(
+            Row(
+                name,
+                seconds,
+                found.effort.ideals,
+                found.effort.labels,
+                found.optimal,
+                found.gap,
+                share,
+            )
+        )
     return rows
 
 
 def show(title: str, rows: Sequence[Row]) -> None:
-    """One line: how many were proved, times, ideals, and median, 95th percentile and most of optimum / bound."""
+    """One line: how many were proved, times, ideals, and median, 95th percentile and most of
+    optimum / bound."""
     times = sorted(row.seconds * 1e3 for row in rows)
     shares = sorted(row.bound_share for row in rows)
     late, high = (found[int(0.95 * (len(found) - 1))] for found in (times, shares))
@@ -83,7 +95,8 @@ def show(title: str, rows: Sequence[Row]) -> None:
     print(
         f"{title:45} {proved:4} of {len(rows):4} proved, worst gap {max(r.gap for r in rows):.0e}"
         f"  median {statistics.median(times):6.1f} ms  95 % {late:7.1f}  most {times[-1]:7.1f}"
-        f"  ideals <= {max(row.ideals for row in rows):6}  labels <= {max(row.labels for row in rows):6}"
+        f"  ideals <= {max(row.ideals for row in rows):6}  labels <= "
+        f"{max(row.labels for row in rows):6}"
         f"  optimum / bound {statistics.median(shares):.3f} {high:.3f} {shares[-1]:.3f}",
         flush=True,
     )
@@ -98,7 +111,8 @@ def _paper_chips(count: int) -> list[tuple[int, int, int, int]]:
 
 
 MODELS = (
-    "bert-large", "gpt2-xl", "opt-350m", "llama2-7b", "megatron-bert-large", "megatron-gpt2-54", "megatron-gpt2-72",
+    "bert-large", "gpt2-xl", "opt-350m", "llama2-7b", "megatron-bert-large", "megatron-gpt2-54",
+    "megatron-gpt2-72",
     "gpt3-175b", "llama3-8b", "llama3-70b", "mixtral-8x7b", "t5-large", "vit-large",
 )  # fmt: skip
 CHIPS = 200
@@ -107,19 +121,27 @@ CHIPS = 200
 def _drawn_chips(count: int) -> ChipSet:
     """Some chips of the paper's space, drawn with a fixed seed, in the order of the space."""
     everything = paper_chips()
-    return everything.taken(np.sort(np.random.default_rng(2024).choice(len(everything), count, replace=False)))
+    return everything.taken(
+        np.sort(np.random.default_rng(2024).choice(len(everything), count, replace=False))
+    )
 
 
 def traced_passes(name: str, width: int) -> list[tuple[str, LoweredPass]]:
     """Forward and backward of every layer of a model that stands in it more than once."""
-    model, machine = load_model(name, width, 1), Machine(load_cluster("paper-flat"), load_stack("icml24"), "ideal")
+    model, machine = (
+        load_model(name, width, 1),
+        Machine(load_cluster("paper-flat"), load_stack("icml24"), "ideal"),
+    )
     found = []
     for at, layer in enumerate(model.layers):
         if model.count(at) > 1:
             fused = fuse_layer(layer, machine.stack.fusion)
             found += [
                 (f"{layer.name} forward", lower_pass(fused.forward, machine, RULE["icml24"])),
-                (f"{layer.name} backward", lower_pass(fused.backward, machine, RULE["icml24"], backward=True)),
+                (
+                    f"{layer.name} backward",
+                    lower_pass(fused.backward, machine, RULE["icml24"], backward=True),
+                ),
             ]
     return found
 
@@ -157,7 +179,10 @@ def test_bounds_of_traced_layers_on_all_chips_of_the_paper() -> None:
         start = time.process_time()
         one.bound(times)
         seconds = time.process_time() - start
-        print(f"bounds of {name} 4 {layer} ({len(one.units)}) on {len(chips):,} chips: {seconds:.2f} s   budget 1")
+        print(
+            f"bounds of {name} 4 {layer} ({len(one.units)}) on {len(chips):,} chips: "
+            f"{seconds:.2f} s   budget 1"
+        )
 
 
 @pytest.mark.parametrize("rules", ["icml24", "overlap"])
@@ -169,18 +194,28 @@ def test_500_operators(rules: Rules, shape: str) -> None:
     for i in range(500):
         one = float(dice.integers(1, 10_000)) * 1e-6
         operators.append(
-            ScheduledOperator(f"o{i}", kinds[int(dice.integers(3))], one, one * float(dice.uniform(0.2, 1.0)))
+            ScheduledOperator(
+                f"o{i}", kinds[int(dice.integers(3))], one, one * float(dice.uniform(0.2, 1.0))
+            )
         )
     edges = {
         "chain": [(i, i + 1) for i in range(499)],
         "parallel": [],
-        "layers": [(i, j) for j in range(10, 500) for i in range(j - j % 10 - 10, j - j % 10) if (i + j) % 3 == 0],
+        "layers": [
+            (i, j)
+            for j in range(10, 500)
+            for i in range(j - j % 10 - 10, j - j % 10)
+            if (i + j) % 3 == 0
+        ],
         "random": [(int(dice.integers(j)), j) for j in range(1, 500) for _ in range(2)],
     }[shape]
     problem = ScheduleProblem(rules, 8, 4, tuple(operators), tuple(edges))
     start = time.process_time()
     found = solve(problem)
-    print(f"500 operators, {shape}, {rules}: gap {found.gap:.1e} in {time.process_time() - start:.1f} s of processors")
+    print(
+        f"500 operators, {shape}, {rules}: gap {found.gap:.1e} in "
+        f"{time.process_time() - start:.1f} s of processors"
+    )
 
 
 @pytest.mark.parametrize("rules", ["icml24", "overlap"])
@@ -191,9 +226,16 @@ def test_a_llama_block_on_chips_of_the_paper(rules: Rules, direction: str, width
     problems = []
     for tensor, rows, vector, lanes in _paper_chips(50):
         machine = replace(
-            blocks.Machine(), tensor_cores=tensor, rows=rows, vector_cores=vector, lanes=lanes, width=width
+            blocks.Machine(),
+            tensor_cores=tensor,
+            rows=rows,
+            vector_cores=vector,
+            lanes=lanes,
+            width=width,
         )
-        problems.append((f"{tensor}x{rows} {vector}x{lanes}", getattr(blocks, direction)(machine, rules)))
+        problems.append(
+            (f"{tensor}x{rows} {vector}x{lanes}", getattr(blocks, direction)(machine, rules))
+        )
     measure(problems[:1])
     show(f"llama {direction} t={width} {rules}", measure(problems))
 
@@ -213,4 +255,7 @@ def test_bounds_of_one_layer_on_all_chips_of_the_paper() -> None:
     start = time.process_time()
     bounds = chip_bounds("icml24", kinds, order.below, one, spread, tensor, vector)
     seconds = time.process_time() - start
-    print(f"bounds {', '.join(bounds)} of {len(costly)} operators on {len(found):,} chips: {seconds:.2f} s")
+    print(
+        f"bounds {', '.join(bounds)} of {len(costly)} operators on {len(found):,} chips: "
+        f"{seconds:.2f} s"
+    )

@@ -1,4 +1,5 @@
-"""Placement, warm: our seconds beside the published C++ solver's (-O3, one core of the same kind of machine)."""
+"""Placement, warm: our seconds beside the published C++ solver's (-O3, one core of the same kind of
+machine)."""
 
 import resource
 import time
@@ -33,7 +34,11 @@ def _milliseconds(problem: PlacementProblem, repeats: int = 20) -> float:
 
 def _of_class(case: Published, layers: int, widths: int) -> bool:
     tables = list(case.profile["widths"].values())
-    return len(tables) == widths and len(tables[0]["layers"]) == layers and case.profile["devices"] == 1024
+    return (
+        len(tables) == widths
+        and len(tables[0]["layers"]) == layers
+        and case.profile["devices"] == 1024
+    )
 
 
 @pytest.mark.parametrize(("layers", "widths", "budget_ms"), CLASSES)
@@ -44,7 +49,8 @@ def test_published_problems(layers: int, widths: int, budget_ms: float) -> None:
             ours = _milliseconds(case.problem)
             print(
                 f"place {case.name:34} {ours:7.2f} ms   budget {budget_ms:4.0f}   published C++ "
-                f"{1e3 * case.published_cpp_s:6.0f} ms   ratio {1e3 * case.published_cpp_s / ours:6.0f}"
+                f"{1e3 * case.published_cpp_s:6.0f} ms   ratio "
+                f"{1e3 * case.published_cpp_s / ours:6.0f}"
             )
 
 
@@ -54,7 +60,8 @@ def test_all_published_problems_together() -> None:
     ours = sum(_milliseconds(case.problem, 5) for case in cases)
     theirs = 1e3 * sum(case.published_cpp_s for case in cases)
     print(
-        f"place all {len(cases)} problems {ours:7.1f} ms   published C++ {theirs:6.0f} ms   ratio {theirs / ours:6.0f}"
+        f"place all {len(cases)} problems {ours:7.1f} ms   published C++ {theirs:6.0f} "
+        f"ms   ratio {theirs / ours:6.0f}"
     )
 
 
@@ -63,7 +70,10 @@ def test_a_thousand_unequal_layers_on_100_000_devices(widths: tuple[int, ...]) -
     warm()
     ours = _milliseconds(unequal_chain(1000, 100_000, widths), 3)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"place 1000 unequal layers, widths {widths!s:14} {ours:7.0f} ms   budget 5000   peak {peak:.0f} MB of 300")
+    print(
+        f"place 1000 unequal layers, widths {widths!s:14} {ours:7.0f} ms   budget 5000   "
+        f"peak {peak:.0f} MB of 300"
+    )
 
 
 def _on_levels(
@@ -86,8 +96,12 @@ def _on_levels(
     return stack_problem(job, placed, (ONE_F_ONE_B,), microbatches, (80 * 2**30, 2e12))
 
 
-@pytest.mark.parametrize(("microbatches", "zero"), [(400_000, 0), (400_000, 1), (4096, 0), (4096, 1)])
-def test_a_thousand_unequal_layers_on_100_000_devices_of_two_levels(microbatches: int, zero: int) -> None:
+@pytest.mark.parametrize(
+    ("microbatches", "zero"), [(400_000, 0), (400_000, 1), (4096, 0), (4096, 1)]
+)
+def test_a_thousand_unequal_layers_on_100_000_devices_of_two_levels(
+    microbatches: int, zero: int
+) -> None:
     warm()
     graphs = unequal_chain(1000, 100_000, (1, 2, 4, 8)).graphs
     levels = (switch_level("node", 8, 2e11, 5e-6), switch_level("net", 12_500, 2.5e10, 1e-5))
@@ -98,7 +112,8 @@ def test_a_thousand_unequal_layers_on_100_000_devices_of_two_levels(microbatches
     ours, used = time.perf_counter() - start, time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"place 1000 unequal layers, two levels, {microbatches} microbatches, ZeRO {zero}  {ours:5.1f} s "
+        f"place 1000 unequal layers, two levels, {microbatches} microbatches, ZeRO "
+        f"{zero}  {ours:5.1f} s "
         f"({used:.1f} CPU)   aim 5   peak {peak:.0f} MB of 300"
     )
 
@@ -109,4 +124,7 @@ def test_98_layers_on_1024_devices_of_selene(recompute: RecomputeChoice, zero: i
     case = next(case for case in published() if _of_class(case, 98, 4))
     problem = _on_levels(case.problem.graphs, load_cluster("selene"), 1024, 4096, recompute, zero)
     ours = _milliseconds(problem, 5)
-    print(f"place 98 layers on selene, recompute {recompute}, ZeRO {zero}  {ours:5.0f} ms   budget 300")
+    print(
+        f"place 98 layers on selene, recompute {recompute}, ZeRO {zero}  {ours:5.0f} ms  "
+        " budget 300"
+    )

@@ -1,4 +1,5 @@
-"""Schedules of 60 random operators in one component: what is proved, and what stands in the way; printed, not judged.
+"""Schedules of 60 random operators in one component: what is proved, and what stands in the way;
+printed, not judged.
 
 pytest -n 0 -m slow -s tests/bench/test_random_schedules.py
 """
@@ -54,7 +55,9 @@ def test_random_schedules() -> None:
         counted = _ideals(part)
         shown = f"{'> ' if counted == MOST_COUNTED else ''}{counted:,}"
         print(
-            f"{share:5.2f}  {len(part):7}  {shown:>11}  {listed.makespan_s / listed.lower_bound_s - 1:12.2%}"
-            f"  {found.makespan_s / found.lower_bound_s - 1:14.2%}  {found.effort.method:>6}  {seconds:7.2f}",
+            f"{share:5.2f}  {len(part):7}  {shown:>11}  "
+            f"{listed.makespan_s / listed.lower_bound_s - 1:12.2%}"
+            f"  {found.makespan_s / found.lower_bound_s - 1:14.2%}  "
+            f"{found.effort.method:>6}  {seconds:7.2f}",
             flush=True,
         )

@@ -1,6 +1,8 @@
-"""The search of the paper's whole space: wall and CPU seconds, memory, chips closed, schedules, placements.
+"""The search of the paper's whole space: wall and CPU seconds, memory, chips closed, schedules,
+placements.
 
-Every search runs in a process of its own, as ``phaze search`` would, so that peak memory is its own.
+Every search runs in a process of its own, as ``phaze search`` would, so that peak memory is its
+own.
 """
 
 import json
@@ -14,7 +16,8 @@ from typing import Any
 import pytest
 
 EIGHT = (
-    "bert-large", "gpt2-xl", "opt-350m", "llama2-7b", "megatron-bert-large", "megatron-gpt2-54", "megatron-gpt2-72",
+    "bert-large", "gpt2-xl", "opt-350m", "llama2-7b", "megatron-bert-large", "megatron-gpt2-54",
+    "megatron-gpt2-72",
     "gpt3-175b",
 )  # fmt: skip
 PROGRAM = """
@@ -39,14 +42,20 @@ print(json.dumps({
 """
 
 
-def searched(models: list[str], settings: list[str], folder: Path, name: str, most_s: float) -> dict[str, Any]:
+def searched(
+    models: list[str], settings: list[str], folder: Path, name: str, most_s: float
+) -> dict[str, Any]:
     """One search, its line of the table printed."""
     asked = json.dumps([models, settings, str(folder)])
-    ran = subprocess.run([sys.executable, "-c", PROGRAM, asked], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, asked], capture_output=True, text=True, check=True
+    )
     found: dict[str, Any] = json.loads(ran.stdout)
     print(
-        f"\n{name:<24}{found['wall_s']:7.1f} s ({most_s:g}) {found['cpu_s']:6.1f} CPU s {found['gib']:5.2f} GiB"
-        f"  {found['closed']}  {found['schedules']} of {found['asked']} schedules, {found['placements']} placements,"
+        f"\n{name:<24}{found['wall_s']:7.1f} s ({most_s:g}) {found['cpu_s']:6.1f} CPU s "
+        f"{found['gib']:5.2f} GiB"
+        f"  {found['closed']}  {found['schedules']} of {found['asked']} schedules, "
+        f"{found['placements']} placements,"
         f" gap {found['gap']:.1e}, {found['chip']}"
     )
     return found
@@ -60,7 +69,9 @@ def test_one_model_in_thirty_seconds(model: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cluster", ["paper-flat", "selene", "tpu-v4-pod"])
 @pytest.mark.parametrize("model", ["bert-large", "llama2-7b", "gpt3-175b"])
-def test_one_model_under_rules_cluster_in_a_minute(model: str, cluster: str, tmp_path: Path) -> None:
+def test_one_model_under_rules_cluster_in_a_minute(
+    model: str, cluster: str, tmp_path: Path
+) -> None:
     settings = ["rules=cluster", f"training.cluster={cluster}", "training.devices=1024"]
     assert searched([model], settings, tmp_path, f"{model}, {cluster}", 60)["gap"] <= 1e-4
 
@@ -79,7 +90,9 @@ def test_free_lanes_in_two_minutes(tmp_path: Path) -> None:
     assert found["wall_s"] < 120 and found["gap"] <= 1e-4
 
 
-@pytest.mark.parametrize("kind", ["throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"])
+@pytest.mark.parametrize(
+    "kind", ["throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"]
+)
 def test_other_objectives(kind: str, tmp_path: Path) -> None:
     assert searched(["bert-large"], [f"objective.kind={kind}"], tmp_path, kind, 60)["gap"] <= 1e-4
 
@@ -115,14 +128,26 @@ def test_a_million_chips_in_five_minutes(tmp_path: Path) -> None:
 
 
 def _ten_million() -> str:
-    """The same with counts 3, 6, 12 ..., 13 global buffers and 8 HBM bandwidths; docs/growth.py has it too."""
+    """The same with counts 3, 6, 12 ..., 13 global buffers and 8 HBM bandwidths; docs/growth.py has
+    it too."""
     counts = sorted({2**k for k in range(13)} | {3 * 2**k for k in range(11)})
     buffers = [f"{n} MiB" for n in (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)]
     bandwidths = [f"{300 + 1200 * k // 7} GB/s" for k in range(8)]
-    grown = {"tensor_cores": counts, "vector_cores": counts, "global_buffer": buffers, "hbm_bandwidth": bandwidths}
+    grown = {
+        "tensor_cores": counts,
+        "vector_cores": counts,
+        "global_buffer": buffers,
+        "hbm_bandwidth": bandwidths,
+    }
     lines = [line for line in MILLION.splitlines() if line.split(" ")[0] not in grown]
     at = lines.index("[axes]") + 1
-    return "\n".join([*lines[:at], *(f"{name} = {json.dumps(values)}" for name, values in grown.items()), *lines[at:]])
+    return "\n".join(
+        [
+            *lines[:at],
+            *(f"{name} = {json.dumps(values)}" for name, values in grown.items()),
+            *lines[at:],
+        ]
+    )
 
 
 def test_ten_million_chips_in_an_hour(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""How long traces take: all widths and microbatches of every named model, one distinct block, and loading a name.
+"""How long traces take: all widths and microbatches of every named model, one distinct block, and
+loading a name.
 
-Marks are on CPU seconds of this process; wall seconds are printed beside. The trace of a block is the median of 16
-traces of the model, without building it, over its distinct blocks.
+Marks are on CPU seconds of this process; wall seconds are printed beside. The trace of a block is
+the median of 16 traces of the model, without building it, over its distinct blocks.
 """
 
 import resource
@@ -46,7 +47,8 @@ def test_sixteen_traces_take_under_a_minute_and_two_gigabytes(name: str) -> None
     taken, waited = time.process_time() - begin, time.perf_counter() - wall
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(
-        f"\n{name:20s} load {load:5.3f} s  discover {discovered:4.1f} s  trace of a block {block:4.2f} s  "
+        f"\n{name:20s} load {load:5.3f} s  discover {discovered:4.1f} s  trace of a "
+        f"block {block:4.2f} s  "
         f"16 traces {taken:5.1f} s CPU, {waited:5.1f} s wall  {memory / 2**30:.2f} GiB"
     )
     assert taken < 60 and block < 2 and load < 0.3 and memory < 2 * 2**30

@@ -2,7 +2,8 @@
 
 python -m tests.browser.axe      fetches it into .cache (make browser does)
 
-It is a tool of the tests under the MPL 2.0 and no part of phaze. Without npm or a network the tests say NOT RUN.
+It is a tool of the tests under the MPL 2.0 and no part of phaze. Without npm or a network the tests
+say NOT RUN.
 """
 
 import base64
@@ -15,7 +16,9 @@ from tempfile import TemporaryDirectory
 
 VERSION = "4.14.0"
 # The registry's SHA-512 of the package, and the SHA-256 of the script in it, which is what is kept.
-INTEGRITY = "9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ=="
+INTEGRITY = (
+    "9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ=="
+)
 DIGEST = "20c09fe157a8a34a30e241aaa1fcdade657734f08ab379ecfbeb7d45cc46e878"
 KEPT = Path(__file__).parents[2] / ".cache" / f"axe-core-{VERSION}.min.js"
 PATIENCE_S = 60
@@ -43,7 +46,8 @@ def _fetched() -> bytes | None:
 
 
 def axe_source(kept: Path = KEPT) -> str | None:
-    """The script, from the cache or by npm; None where neither has the one with the published hash."""
+    """The script, from the cache or by npm; None where neither has the one with the published
+    hash."""
     found = kept.read_bytes() if kept.is_file() else None
     if found is None or hashlib.sha256(found).hexdigest() != DIGEST:
         found = _fetched()
@@ -55,5 +59,9 @@ def axe_source(kept: Path = KEPT) -> str | None:
 
 
 if __name__ == "__main__":
-    said = f"axe-core {VERSION}: {KEPT}" if axe_source() else f"axe-core {VERSION} is not here: its tests are NOT RUN"
+    said = (
+        f"axe-core {VERSION}: {KEPT}"
+        if axe_source()
+        else f"axe-core {VERSION} is not here: its tests are NOT RUN"
+    )
     sys.stdout.write(f"{said}\n")

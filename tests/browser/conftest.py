@@ -20,8 +20,12 @@ def chromium() -> Iterator[Any]:
     """The browser, started once."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
-        pytest.skip("NOT RUN: there is no chromium here (apt-get install chromium, or make browser)")
-    playwright = pytest.importorskip("playwright.sync_api", reason="NOT RUN: playwright is not installed")
+        pytest.skip(
+            "NOT RUN: there is no chromium here (apt-get install chromium, or make browser)"
+        )
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="NOT RUN: playwright is not installed"
+    )
     with playwright.sync_playwright() as driver:
         try:
             browser = driver.chromium.launch(executable_path=program, args=SWITCHES.split())
@@ -46,12 +50,16 @@ def open_page(chromium: Any) -> Iterator[Callable[..., Opened]]:
     contexts = []
 
     def opened(path: Path | str, width: int = 1440, scheme: str = "light") -> Opened:
-        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
         contexts.append(context)
         found = Opened(context.new_page())
         found.page.on("console", lambda said: found.faults.append(said.text))
         found.page.on("pageerror", lambda fault: found.faults.append(str(fault)))
-        found.page.on("dialog", lambda dialog: found.faults.append(f"a dialog opened: {dialog.message}"))
+        found.page.on(
+            "dialog", lambda dialog: found.faults.append(f"a dialog opened: {dialog.message}")
+        )
         found.page.on("request", lambda asked: found.requests.append(asked.url))
         found.page.goto(path.as_uri() if isinstance(path, Path) else path)
         return found

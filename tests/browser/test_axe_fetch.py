@@ -10,7 +10,9 @@ from tests.browser import axe
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_script_that_is_not_the_published_one_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_that_is_not_the_published_one_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = tmp_path / "axe.min.js"
     kept.write_text("axe.run = () => ({violations: []})", encoding="utf-8")
     monkeypatch.setattr(axe, "_fetched", lambda: None)
@@ -23,5 +25,7 @@ def test_a_script_that_is_not_the_published_one_is_not_used(tmp_path: Path, monk
 def test_nothing_that_is_fetched_is_part_of_the_repository() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("this is no checkout")
-    listed = subprocess.run(["git", "ls-files", ".cache"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", ".cache"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert listed == ""

@@ -1,4 +1,5 @@
-"""Markup in any leaf of any document that has a page is refused or stays text: no script of it runs."""
+"""Markup in any leaf of any document that has a page is refused or stays text: no script of it
+runs."""
 
 import contextlib
 import io
@@ -20,7 +21,8 @@ from tests.search.test_silicon_search import STUDY as SILICON
 
 OpenPage = Callable[..., Opened]
 MARKUP = (
-    "</title></style></script><svg onload=window.ran=1><img src=x onerror=window.ran=1><script>window.ran=1</script>"
+    "</title></style></script><svg onload=window.ran=1><img src=x "
+    "onerror=window.ran=1><script>window.ran=1</script>"
 )
 ATTRIBUTE = '" onmouseover=window.ran=1 style="color:red" x=\''
 STEPS = tuple[int | str, ...]
@@ -49,7 +51,10 @@ def spoiled(document: Any, steps: STEPS, markup: str) -> Any:
 
 
 def _run(*arguments: object) -> str:
-    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()):
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as said,
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
         assert exit_code_of(app, [str(one) for one in arguments]) == 0, arguments
     return said.getvalue()
 
@@ -70,14 +75,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> Path:
     silicon.write_text(SILICON.replace("space.json", str(found / "space.json")))
     _run("search", silicon, "--out", found / "silicon", "--workers", 1)
     _run("front", study, "--of", "throughput,area", "--out", found / "front", "--workers", 1)
-    _run("sweep", study, "--over", "training.devices=32,64", "--out", found / "sweep", "--workers", 1)
+    _run(
+        "sweep", study, "--over", "training.devices=32,64", "--out", found / "sweep", "--workers", 1
+    )
     return found
 
 
 def _refused_or_page(command: list[str], page: Path) -> str:
-    """The page that a command makes of a spoiled document; nothing where it refuses it in a sentence."""
+    """The page that a command makes of a spoiled document; nothing where it refuses it in a
+    sentence."""
     page.unlink(missing_ok=True)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as wrong:
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()) as wrong,
+    ):
         code = exit_code_of(app, command)
     assert code in (0, 2), wrong.getvalue()
     return page.read_text(encoding="utf-8") if code == 0 else ""
@@ -90,9 +101,18 @@ def _pages(folder: Path, every: bool) -> Iterator[tuple[str, str]]:
         files = (
             (folder / "plan.json", ["report", str(folder / "plan.json"), "--out", str(page)]),
             (folder / "run" / "result.json", ["report", str(folder / "run"), "--out", str(page)]),
-            (folder / "run" / "explanation.json", ["report", str(folder / "run"), "--out", str(page)]),
-            (folder / "silicon" / "result.json", ["report", str(folder / "silicon"), "--out", str(page)]),
-            (folder / "front" / "front.json", ["report", str(folder / "front"), "--design", "0", "--out", str(page)]),
+            (
+                folder / "run" / "explanation.json",
+                ["report", str(folder / "run"), "--out", str(page)],
+            ),
+            (
+                folder / "silicon" / "result.json",
+                ["report", str(folder / "silicon"), "--out", str(page)],
+            ),
+            (
+                folder / "front" / "front.json",
+                ["report", str(folder / "front"), "--design", "0", "--out", str(page)],
+            ),
         )
         for path, command in files if every else files[:1]:
             good = path.read_text(encoding="utf-8")
@@ -101,16 +121,23 @@ def _pages(folder: Path, every: bool) -> Iterator[tuple[str, str]]:
                 path.write_text(json.dumps(spoiled(document, steps, markup)), encoding="utf-8")
                 yield f"{path.name} {steps}", _refused_or_page(command, page)
             path.write_text(good, encoding="utf-8")
-        makers = ((folder / "front" / "front.json", front_page), (folder / "sweep" / "sweep.json", sweep_page))
+        makers = (
+            (folder / "front" / "front.json", front_page),
+            (folder / "sweep" / "sweep.json", sweep_page),
+        )
         for path, make in makers:
             document = json.loads(path.read_text(encoding="utf-8"))
             for steps in leaves(document, every):
-                with contextlib.suppress(TypeError, ValueError, KeyError):  # markup in the place of a number
+                with contextlib.suppress(
+                    TypeError, ValueError, KeyError
+                ):  # markup in the place of a number
                     yield f"{path.name} {steps}", make(spoiled(document, steps, markup))
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_no_script_of_a_hostile_document_runs(every: bool, folder: Path, open_page: OpenPage) -> None:
+def test_no_script_of_a_hostile_document_runs(
+    every: bool, folder: Path, open_page: OpenPage
+) -> None:
     blank = folder / "blank.html"
     blank.write_text("<!doctype html><title>blank</title>")
     found = open_page(blank)
@@ -124,7 +151,9 @@ def test_no_script_of_a_hostile_document_runs(every: bool, folder: Path, open_pa
         assert found.page.locator("[onerror], [onclick], [onmouseover], [style]").count() == 0, what
         assert found.faults == [], what
         seen.add(what.split()[0])
-    assert seen == {"plan.json", "front.json", "sweep.json"} | ({"result.json", "explanation.json"} if every else set())
+    assert seen == {"plan.json", "front.json", "sweep.json"} | (
+        {"result.json", "explanation.json"} if every else set()
+    )
 
 
 def test_good_pages_obey_their_own_policy(folder: Path, open_page: OpenPage) -> None:
@@ -141,7 +170,9 @@ def test_the_policy_stops_a_script_that_got_in(folder: Path, open_page: OpenPage
     bad = folder / "injected.html"
     place = '<footer class="wrap end">'
     assert place in good
-    bad.write_text(good.replace(place, f"{place}{MARKUP.replace('</script>', '', 1)}"), encoding="utf-8")
+    bad.write_text(
+        good.replace(place, f"{place}{MARKUP.replace('</script>', '', 1)}"), encoding="utf-8"
+    )
     found = open_page(bad)
     assert found.page.evaluate("window.ran") is None
     assert any("Content Security Policy" in fault for fault in found.faults)

@@ -1,4 +1,5 @@
-"""The pages as a person sees them, in Debian's chromium: light and dark, phone and desk, keyboard alone, on paper."""
+"""The pages as a person sees them, in Debian's chromium: light and dark, phone and desk, keyboard
+alone, on paper."""
 
 import json
 from collections.abc import Callable
@@ -47,20 +48,41 @@ PARTS = {
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, Path]:
-    """A page of every kind, and one whose names are hostile; not made where no browser would see them."""
+    """A page of every kind, and one whose names are hostile; not made where no browser would see
+    them."""
     folder = tmp_path_factory.mktemp("pages")
     run = made_run(folder / "made", (named(5, HOSTILE), named(6, HOSTILE + "2")), HOSTILE)
     (folder / "hostile.html").write_text(search_page(run), encoding="utf-8")
     assert exit_code_of(app, [*PLAN.split(), "--html", str(folder / "plan.html")]) == 0
     for name, (changes, code) in GIVEN.items():
-        (folder / f"{name}.json").write_text(json.dumps({**RUN, "plan": {**RUN["plan"], **changes}}))
-        made = ["plan", "--fixed", str(folder / f"{name}.json"), "--html", str(folder / f"{name}.html")]
+        (folder / f"{name}.json").write_text(
+            json.dumps({**RUN, "plan": {**RUN["plan"], **changes}})
+        )
+        made = [
+            "plan",
+            "--fixed",
+            str(folder / f"{name}.json"),
+            "--html",
+            str(folder / f"{name}.html"),
+        ]
         assert exit_code_of(app, made) == code
     search = small_run(folder) / "report.html"
     explained(folder / "run")
-    assert exit_code_of(app, ["report", str(folder / "run"), "--out", str(folder / "explained.html")]) == 0
+    assert (
+        exit_code_of(app, ["report", str(folder / "run"), "--out", str(folder / "explained.html")])
+        == 0
+    )
     study = str(folder / "study.toml")
-    front = ["front", study, "--of", "throughput,area,power", "--out", str(folder / "front"), "--workers", "1"]
+    front = [
+        "front",
+        study,
+        "--of",
+        "throughput,area,power",
+        "--out",
+        str(folder / "front"),
+        "--workers",
+        "1",
+    ]
     sweep = [
         "sweep",
         study,
@@ -74,11 +96,22 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, 
     assert exit_code_of(app, front) == 0
     assert exit_code_of(app, sweep) == 0
     assert exit_code_of(app, ["report", str(folder / "front"), "--design", "1"]) == 0
-    for command in (f"compare --run {folder}/run --chip tpu-v4", f"verify {folder}/run", "validate --set sc21 --rows"):
+    for command in (
+        f"compare --run {folder}/run --chip tpu-v4",
+        f"verify {folder}/run",
+        "validate --set sc21 --rows",
+    ):
         name = command.split()[0]
         assert exit_code_of(app, [*command.split(), "--html", str(folder / f"{name}.html")]) == 0
     (folder / "run" / "explanation.json").unlink()
-    explain = ["explain", str(folder / "run"), "--compare", "tpu-v4", "--html", str(folder / "explain.html")]
+    explain = [
+        "explain",
+        str(folder / "run"),
+        "--compare",
+        "tpu-v4",
+        "--html",
+        str(folder / "explain.html"),
+    ]
     assert exit_code_of(app, explain) == 0
     return {
         **{name: folder / f"{name}.html" for name in ("compare", "verify", "validate", "explain")},
@@ -101,15 +134,23 @@ def test_it_opens_without_a_fault_or_a_request_and_is_accessible(
     found = open_page(pages[kind], width, scheme)
     assert found.faults == []
     assert found.requests == [pages[kind].as_uri()]
-    assert found.page.evaluate("document.documentElement.scrollWidth") <= width, "it scrolls sideways"
+    assert found.page.evaluate("document.documentElement.scrollWidth") <= width, (
+        "it scrolls sideways"
+    )
     paper = found.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
     source = axe_source()
     if source is None:
         pytest.skip("NOT RUN: axe-core could not be fetched from the npm registry (make browser)")
     found.page.evaluate(source)
-    wrong = found.page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((found) => found.violations)")
-    serious = [(one["id"], one["nodes"][0]["html"][:150]) for one in wrong if one["impact"] in ("serious", "critical")]
+    wrong = found.page.evaluate(
+        "axe.run(document, {resultTypes: ['violations']}).then((found) => found.violations)"
+    )
+    serious = [
+        (one["id"], one["nodes"][0]["html"][:150])
+        for one in wrong
+        if one["impact"] in ("serious", "critical")
+    ]
     assert serious == []
 
 
@@ -148,7 +189,9 @@ def test_the_first_screen_of_a_plan_answers(pages: dict[str, Path], open_page: O
     assert "floor plan" not in page.content()
 
 
-def test_choosing_a_plan_changes_the_whole_page_and_its_address(pages: dict[str, Path], open_page: OpenPage) -> None:
+def test_choosing_a_plan_changes_the_whole_page_and_its_address(
+    pages: dict[str, Path], open_page: OpenPage
+) -> None:
     page = open_page(pages["plan"]).page
     first = page.locator("h1:visible").inner_text()
     drawn = page.locator("canvas:visible").get_attribute("data-timeline")
@@ -156,7 +199,9 @@ def test_choosing_a_plan_changes_the_whole_page_and_its_address(pages: dict[str,
     assert page.url.endswith("#plan=thumb")
     assert page.locator("h1:visible").inner_text() != first
     assert page.locator("h1:visible").count() == 1
-    assert page.locator("canvas:visible").get_attribute("data-timeline") == "timeline-thumb" != drawn
+    assert (
+        page.locator("canvas:visible").get_attribute("data-timeline") == "timeline-thumb" != drawn
+    )
     assert page.locator('input[value="thumb"]').is_checked()
     page.locator('input[value="a2"]').check()
     assert page.locator("select[data-chooses=plan]").input_value() == "a2"
@@ -182,7 +227,9 @@ def test_costs_follow_what_is_typed(pages: dict[str, Path], open_page: OpenPage)
     assert tokens.input_value() == "3T", "all plans are priced on the same terms"
 
 
-def test_deltas_against_another_plan_sum_to_the_difference(pages: dict[str, Path], open_page: OpenPage) -> None:
+def test_deltas_against_another_plan_sum_to_the_difference(
+    pages: dict[str, Path], open_page: OpenPage
+) -> None:
     page = open_page(pages["plan"]).page
     page.locator("select.against:visible").select_option("thumb")
     total = page.locator('[data-fall="best"] .on .delta')
@@ -191,7 +238,9 @@ def test_deltas_against_another_plan_sum_to_the_difference(pages: dict[str, Path
     assert total.inner_text() == ""
 
 
-def test_the_timeline_zooms_by_keyboard_and_buttons(pages: dict[str, Path], open_page: OpenPage) -> None:
+def test_the_timeline_zooms_by_keyboard_and_buttons(
+    pages: dict[str, Path], open_page: OpenPage
+) -> None:
     page = open_page(pages["interleaved"]).page
     line = page.locator("canvas.line")
 
@@ -223,7 +272,9 @@ def test_what_is_short_stands_before_the_rest(pages: dict[str, Path], open_page:
     assert "each alone" in page.locator("section#what-is-short").inner_text()
 
 
-def test_the_cloud_follows_its_axes_filters_and_pins(pages: dict[str, Path], open_page: OpenPage) -> None:
+def test_the_cloud_follows_its_axes_filters_and_pins(
+    pages: dict[str, Path], open_page: OpenPage
+) -> None:
     page = open_page(pages["search"]).page
     picture = "document.getElementById('plot').toDataURL()"
     seen = {page.evaluate(picture)}
@@ -250,11 +301,22 @@ def test_the_cloud_follows_its_axes_filters_and_pins(pages: dict[str, Path], ope
     assert panel.get_attribute("data-pins").split() != pins
 
 
-def test_a_search_names_its_rival_process_network_and_proof(pages: dict[str, Path], open_page: OpenPage) -> None:
+def test_a_search_names_its_rival_process_network_and_proof(
+    pages: dict[str, Path], open_page: OpenPage
+) -> None:
     page = open_page(pages["search"]).page
     assert "× as fast as tpu-v4-paper" in page.locator("h1").inner_text()
     head = page.locator(".cards").inner_text()
-    for word in ("paper-22nm", "TDP", "HBM", "links", "64 devices", "No chip is better", "TPU v3", "reticle"):
+    for word in (
+        "paper-22nm",
+        "TDP",
+        "HBM",
+        "links",
+        "64 devices",
+        "No chip is better",
+        "TPU v3",
+        "reticle",
+    ):
         assert word in head or word in page.locator(".cards").inner_html(), word
 
 
@@ -264,11 +326,17 @@ def test_front_plot_and_table_are_one(pages: dict[str, Path], open_page: OpenPag
     assert table.locator("tbody tr").count() <= 14
     assert table.locator("tr.on").count() >= 1, "the pinned designs are marked"
     page.locator("th button", has_text="area").first.click()
-    values = [float(cell.get_attribute("data-value")) for cell in table.locator("tbody tr td:nth-child(4)").all()]
+    values = [
+        float(cell.get_attribute("data-value"))
+        for cell in table.locator("tbody tr td:nth-child(4)").all()
+    ]
     assert values == sorted(values, reverse=True)
     middle = sorted(values)[len(values) // 2]
     page.locator("[data-limit]").nth(1).fill(f"{middle}")
-    shown = [float(cell.get_attribute("data-value")) for cell in table.locator("tbody tr td:nth-child(4)").all()]
+    shown = [
+        float(cell.get_attribute("data-value"))
+        for cell in table.locator("tbody tr td:nth-child(4)").all()
+    ]
     assert shown
     assert max(shown) <= middle
     page.get_by_role("button", name="Reset").click()
@@ -285,7 +353,9 @@ def test_front_plot_and_table_are_one(pages: dict[str, Path], open_page: OpenPag
     assert len(lines) > 2
 
 
-def test_the_step_stands_beside_that_of_the_baseline(pages: dict[str, Path], open_page: OpenPage) -> None:
+def test_the_step_stands_beside_that_of_the_baseline(
+    pages: dict[str, Path], open_page: OpenPage
+) -> None:
     page = open_page(pages["search"]).page
     place = page.locator("#against-the-baseline")
     bars = place.locator(".bars.tall svg.bar")
@@ -294,10 +364,14 @@ def test_the_step_stands_beside_that_of_the_baseline(pages: dict[str, Path], ope
     rows = [row.locator("td").all_inner_texts() for row in place.locator("tbody tr").all()]
     assert [row[0] for row in rows][:1] == ["GEMM FLOPs at peak"] and len(rows) > 2
     widths = (
-        bars.nth(1).locator("rect").evaluate_all("found => found.map(one => parseFloat(one.getAttribute('width')))")
+        bars.nth(1)
+        .locator("rect")
+        .evaluate_all("found => found.map(one => parseFloat(one.getAttribute('width')))")
     )
     ratio = float(page.locator("h1").inner_text().partition(" × ")[0].split()[-1])
-    assert sum(widths) == pytest.approx(100 / ratio, rel=0.02), "this chip's bar is as much shorter as it is faster"
+    assert sum(widths) == pytest.approx(100 / ratio, rel=0.02), (
+        "this chip's bar is as much shorter as it is faster"
+    )
     bars.nth(0).locator("rect").first.click()
     assert "GEMM FLOPs at peak" in place.locator(".say").inner_text()
 
@@ -330,15 +404,22 @@ def test_choosing_a_baseline_changes_the_whole_page_and_its_address(
     assert "as fast as B200" in again.locator("h1:visible").inner_text()
 
 
-def test_every_setting_says_where_it_comes_from(pages: dict[str, Path], open_page: OpenPage) -> None:
+def test_every_setting_says_where_it_comes_from(
+    pages: dict[str, Path], open_page: OpenPage
+) -> None:
     page = open_page(pages["search"]).page
     page.locator("#study summary").click()
     found: dict[str, tuple[str, str]] = {}
     for key in ("training.devices", "hbm", "search.gap", "training.optimizer"):
         page.locator("#study input").fill(key)
-        rows = [row.locator("td").all_inner_texts() for row in page.locator("#study tbody tr").all()]
+        rows = [
+            row.locator("td").all_inner_texts() for row in page.locator("#study tbody tr").all()
+        ]
         found |= {name: (value, origin) for name, value, origin in rows}
-    assert found["training.devices"] == ("64", "the study") and found["hbm"] == ("32 GiB", "the study")
+    assert found["training.devices"] == ("64", "the study") and found["hbm"] == (
+        "32 GiB",
+        "the study",
+    )
     assert found["search.gap"] == ("0.01 %", "default of rules icml24")
     assert found["training.optimizer"] == ("sgd", "the stack icml24")
 
@@ -352,7 +433,9 @@ def test_a_tap_says_what_a_block_is(pages: dict[str, Path], open_page: OpenPage)
 
 
 @pytest.mark.parametrize("kind", ["plan", "search"])
-def test_what_is_taken_away_can_be_copied_and_saved(kind: str, pages: dict[str, Path], open_page: OpenPage) -> None:
+def test_what_is_taken_away_can_be_copied_and_saved(
+    kind: str, pages: dict[str, Path], open_page: OpenPage
+) -> None:
     page = open_page(pages[kind]).page
     page.get_by_role("button", name="Copy").first.click()
     page.get_by_role("button", name="Copied").wait_for(timeout=2000)
@@ -363,7 +446,9 @@ def test_what_is_taken_away_can_be_copied_and_saved(kind: str, pages: dict[str, 
 
 
 @pytest.mark.parametrize("kind", ["plan", "search", "front", "design", "sweep"])
-def test_everything_is_reached_by_keyboard(kind: str, pages: dict[str, Path], open_page: OpenPage) -> None:
+def test_everything_is_reached_by_keyboard(
+    kind: str, pages: dict[str, Path], open_page: OpenPage
+) -> None:
     page = open_page(pages[kind]).page
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -400,10 +485,15 @@ def test_hostile_names_stay_text(pages: dict[str, Path], open_page: OpenPage) ->
 
 
 @pytest.mark.parametrize("kind", sorted(PARTS))
-def test_it_prints_in_black_on_white(kind: str, pages: dict[str, Path], open_page: OpenPage) -> None:
+def test_it_prints_in_black_on_white(
+    kind: str, pages: dict[str, Path], open_page: OpenPage
+) -> None:
     found = open_page(pages[kind], 1440, "dark")
     found.page.emulate_media(media="print")
-    assert found.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        found.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     assert not found.page.locator(".sticky").first.is_visible()
     assert not found.page.locator(".btn").first.is_visible()
     assert len(found.page.pdf()) > 15_000

@@ -61,7 +61,10 @@ def test_the_list_is_accessible_and_asks_nobody_else(
     assert all(one.startswith(here) for one in found.requests)
     assert "token" not in found.page.url
     assert found.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert {row.inner_text() for row in found.page.locator("td.status").all()} == {"finished", "running"}
+    assert {row.inner_text() for row in found.page.locator("td.status").all()} == {
+        "finished",
+        "running",
+    }
     source = axe_source()
     if source is None:
         pytest.skip("NOT RUN: axe-core could not be fetched from the npm registry (make browser)")
@@ -106,7 +109,14 @@ def test_a_search_under_way_is_watched(served: ViewServer, open_page: OpenPage) 
     page = found.page
     page.goto(f"http://127.0.0.1:{served.server_port}/run/{key_of('going')}")
     page.locator("#live-open", has_text="90").wait_for()
-    course(served, [[0.5, None, 0.9, 0, 10, 0, 90], [1.0, 1.25, 1.0, 3, 60, 0, 37], [2.0, 1.1, 1.0, 9, 90, 0, 1]])
+    course(
+        served,
+        [
+            [0.5, None, 0.9, 0, 10, 0, 90],
+            [1.0, 1.25, 1.0, 3, 60, 0, 37],
+            [2.0, 1.1, 1.0, 9, 90, 0, 1],
+        ],
+    )
     page.locator("#live-evaluated", has_text="9").wait_for()
     assert page.locator("#live-best").inner_text() == "1.1"
     assert page.locator("#live-gap").inner_text() == "9.09 %"

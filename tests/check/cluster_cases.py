@@ -64,19 +64,29 @@ def _stack(rng: np.random.Generator) -> Stack:
 
 def _cluster(rng: np.random.Generator) -> Cluster:
     inner, outer = int(rng.choice([2, 4])), int(rng.choice([4, 8]))
-    slow = switch_level("fabric", outer, float(rng.choice([40.0, 400.0])), float(rng.choice([0.0, 0.02])))
+    slow = switch_level(
+        "fabric", outer, float(rng.choice([40.0, 400.0])), float(rng.choice([0.0, 0.02]))
+    )
     if rng.random() < 0.3:
         return cluster_of("one", "", (slow,))
     fast = switch_level("node", inner, 900.0, float(rng.choice([0.0, 0.01])))
     if rng.random() < 0.4:
-        sites = switch_level("sites", 2, float(rng.choice([0.05, 20.0])), float(rng.choice([0.0, 50.0])))
+        sites = switch_level(
+            "sites", 2, float(rng.choice([0.05, 20.0])), float(rng.choice([0.0, 50.0]))
+        )
         near = replace(slow, size=outer // 2)
         return cluster_of("three", "", (fast, near, sites))
     return cluster_of("two", "", (fast, slow))
 
 
-def _layers(rng: np.random.Generator, chain: bool) -> tuple[list[PlacedLayer], list[int], list[bool]]:
-    blocks, before, after = int(rng.integers(1, 7)), int(rng.random() < 0.8), int(rng.integers(0, 2))
+def _layers(
+    rng: np.random.Generator, chain: bool
+) -> tuple[list[PlacedLayer], list[int], list[bool]]:
+    blocks, before, after = (
+        int(rng.integers(1, 7)),
+        int(rng.random() < 0.8),
+        int(rng.integers(0, 2)),
+    )
     kinds = [*[0] * before, *[1] * blocks, *[2] * after]
     if not chain:
         kinds = [int(rng.integers(0, 3)) for _ in kinds]
@@ -99,16 +109,22 @@ def _layer(rng: np.random.Generator, again: bool, kind: int) -> PlacedLayer:
     forward, saved = float(rng.integers(1, 30)), float(rng.integers(20, 80))
     backward, count = float(rng.integers(1, 50)), 4.0 * float(rng.integers(1, 20))
     experts = count * float(rng.choice([0.0, 0.5])) if again else 0.0
-    layer = PlacedLayer(0, forward, backward, count, saved, False, experts, backward * float(rng.uniform(0, 0.8)))
+    layer = PlacedLayer(
+        0, forward, backward, count, saved, False, experts, backward * float(rng.uniform(0, 0.8))
+    )
     live, buffer = float(rng.choice([0, 30])), float(rng.choice([0, 12]))
     layer = replace(layer, live_bytes=live, buffer_bytes=buffer, kind=kind)
     if not again:
         rest = (RecomputeOption("some", saved, 0.0, 0.0),)
         return replace(layer, selective_bytes=saved, full_s=0.0, more=rest)
     some, less = float(rng.integers(5, 20)), float(rng.integers(5, 20))
-    kept = RecomputeOption("some", some, float(rng.choice([0.0, saved - some])), forward * float(rng.uniform(0, 1)))
+    kept = RecomputeOption(
+        "some", some, float(rng.choice([0.0, saved - some])), forward * float(rng.uniform(0, 1))
+    )
     selective_s = forward * float(rng.uniform(0, 1))
-    return replace(layer, selective_bytes=less, selective_s=selective_s, full_s=forward, more=(kept,))
+    return replace(
+        layer, selective_bytes=less, selective_s=selective_s, full_s=forward, more=(kept,)
+    )
 
 
 def _run_layer(layer: PlacedLayer) -> LayerBytes:
@@ -136,10 +152,16 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     tensor, context = int(rng.choice([1, 2, 4])), int(rng.choice([1, 1, 1, 2]))
     width, expert = tensor * context, int(rng.choice([1, 1, 2]))
     shard = int(rng.choice([0, 0, 0, 2, 3, 4])) if expert == 1 else 0
-    edges = [(a, a + 1, float(rng.integers(1, 40)) if not chain else 16.0) for a in range(len(layers) - 1)]
+    edges = [
+        (a, a + 1, float(rng.integers(1, 40)) if not chain else 16.0)
+        for a in range(len(layers) - 1)
+    ]
     if not chain and len(layers) > 2:
         edges.append((0, len(layers) - 1, 8.0))
-    devices, batch = int(rng.integers(min(width, cluster.devices), cluster.devices + 1)), int(rng.integers(1, 20))
+    devices, batch = (
+        int(rng.integers(min(width, cluster.devices), cluster.devices + 1)),
+        int(rng.integers(1, 20)),
+    )
     hbm, rate = float(rng.choice([400, 900, 2000, 1e6])), float(rng.choice([50.0, 500.0]))
     placed = layer_graph(width, layers, edges)
     zero, headroom = int(rng.integers(0, 4)), float(rng.choice([0.0, 0.06]))
@@ -147,12 +169,18 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     if sum(layer.block for layer in layers) < 2:
         stack = replace(stack, families=("1f1b", *stack.families))
     families = families_of([placed], stack.families)
-    job = PlacementJob(Machine(cluster, stack), devices, batch, "adam", zero, recompute, None, headroom, shard)
-    problem = stack_problem(job, [placed], families, batch, (hbm, rate), Sharing(context, expert, shard=shard))
+    job = PlacementJob(
+        Machine(cluster, stack), devices, batch, "adam", zero, recompute, None, headroom, shard
+    )
+    problem = stack_problem(
+        job, [placed], families, batch, (hbm, rate), Sharing(context, expert, shard=shard)
+    )
     training: dict[str, Any] = {
-        "devices": devices, "batch": batch, "optimizer": "adam", "precision": "bf16", "zeros": [zero], "chunks": None,
+        "devices": devices, "batch": batch, "optimizer": "adam", "precision": "bf16",
+        "zeros": [zero], "chunks": None,
         "headroom": headroom, "constants": {}, "shards": [shard],
-        "machine": {"cluster": plain_value(cluster), "stack": plain_value(stack), "basis": "ideal", "residency": True,
+        "machine": {"cluster": plain_value(cluster), "stack": plain_value(stack), "basis": "ideal",
+        "residency": True,
                     "precision": "bf16", "host_bytes_per_s": None},
     }  # fmt: skip
     plain = json.loads(json.dumps(training))
@@ -166,7 +194,8 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
         layer = layers[first[kind]]
         again[1:, at, 0] = layer.selective_s, layer.more[0].again_s, layer.full_s or 0.0
     seconds = [
-        np.array([[getattr(layers[first[kind]], name)] for kind in order]) for name in ("forward_s", "backward_s")
+        np.array([[getattr(layers[first[kind]], name)] for kind in order])
+        for name in ("forward_s", "backward_s")
     ]
     ties = [i for i, layer in enumerate(layers) if layer.tied]
     graph = PlanGraph(
@@ -176,4 +205,6 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     )  # fmt: skip
     weight = np.array([[layers[first[kind]].weight_s or 0.0] for kind in order])
     times = LayerSeconds(seconds[0], seconds[1], again, weight, True)
-    return Case(problem, NetworkPrices(cluster, "ideal"), graph, job_of(plain), times, (hbm, rate), batch)
+    return Case(
+        problem, NetworkPrices(cluster, "ideal"), graph, job_of(plain), times, (hbm, rate), batch
+    )

@@ -1,4 +1,5 @@
-"""A small question under rules cluster, and what someone tries who wants a false certificate of it to hold."""
+"""A small question under rules cluster, and what someone tries who wants a false certificate of it
+to hold."""
 
 import copy
 from typing import Any
@@ -51,7 +52,10 @@ def _cut(papers: Papers) -> None:
     """The same layers in two stages, half of the replicas: all degrees are those of a plan."""
     layers, mode = papers.model["stages"][0]
     half = len(layers) // 2
-    papers.model.update(stages=[[layers[:half], mode], [layers[half:], mode]], data=max(1, papers.model["data"] // 2))
+    papers.model.update(
+        stages=[[layers[:half], mode], [layers[half:], mode]],
+        data=max(1, papers.model["data"] // 2),
+    )
 
 
 def _fused(at: int, change: Any) -> Forgery:
@@ -97,11 +101,15 @@ CLUSTER_REFUSED: dict[str, Forgery] = {
     "no chunk": put(*MODEL, "chunks", value=0),
     "an order that there is not": put(*MODEL, "order", value="best"),
     "two stages at the price of one": _cut,
-    "a stage that recomputes at no cost": stage(lambda stages: [[stages[0][0], "full"], *stages[1:]]),
+    (
+        "a stage that "
+        "recomputes at no cost"
+    ): stage(lambda stages: [[stages[0][0], "full"], *stages[1:]]),
     "a mode that there is not": stage(lambda stages: [[stages[0][0], "free"], *stages[1:]]),
     "a layer in no stage": stage(lambda stages: [[stages[0][0][:-1], stages[0][1]], *stages[1:]]),
     "a layer in two stages": stage(lambda stages: [*stages, [[stages[-1][0][-1]], "none"]]),
-    "stages in the wrong order": stage(lambda stages: [[stages[0][0][20:], "none"], [stages[0][0][:20], "none"]]),
+    "stages in the wrong order": stage(lambda stages: [[stages[0][0][20:], "none"],
+    [stages[0][0][:20], "none"]]),
     "an empty stage": stage(lambda stages: [*stages, [[], "none"]]),
     "another graph": lambda papers: papers.model.update(graph=(papers.model["graph"] + 1) % 2),
     "a graph that does not exist": put(*MODEL, "graph", value=99),
@@ -120,7 +128,8 @@ CLUSTER_REFUSED: dict[str, Forgery] = {
     "an operator that is left out": _fused(1, lambda groups: groups[:-1]),
     "an operator that is done twice": _fused(1, lambda groups: [*groups, groups[-1]]),
     "operators in an order that cannot run": _fused(0, lambda groups: groups[::-1]),
-    "all of a pass as one operator": _fused(1, lambda groups: [[number for group in groups for number in group]]),
+    "all of a pass as one operator": _fused(1,
+    lambda groups: [[number for group in groups for number in group]]),
     "what is recomputed left out": _fused(3, lambda groups: []),
     "half of the work in the answer's graph": _lighter,
     "multipliers that no rule asks for": lambda papers: papers.certificate.update(
@@ -134,7 +143,8 @@ CLUSTER_REFUSED: dict[str, Forgery] = {
     "no fusion of gradients": put(*STACK, "accumulation_apart", value=80.0),
     "products in few bits": put(*TRAINING, "machine", "precision", value="fp8-delayed"),
     "products in few bits, said twice": both(
-        put(*TRAINING, "machine", "precision", value="fp8-delayed"), put(*TRAINING, "precision", value="fp8-delayed")
+        put(*TRAINING, "machine", "precision", value="fp8-delayed"),
+        put(*TRAINING, "precision", value="fp8-delayed")
     ),
     "activations on the host": put(*TRAINING, "machine", "host_bytes_per_s", value=5e10),
     "a family that the stack does not run": put(*MODEL, "family", value="zb-v"),

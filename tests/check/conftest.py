@@ -29,7 +29,15 @@ LIMIT = 125.0
 def _front(folder: Path, study: str, space: str, *more: str) -> Path:
     (folder / "space.toml").write_text(space)
     (folder / "study.toml").write_text(study.format(folder=folder))
-    arguments = ["front", str(folder / "study.toml"), "--out", str(folder / "run"), "--workers", "1", *more]
+    arguments = [
+        "front",
+        str(folder / "study.toml"),
+        "--out",
+        str(folder / "run"),
+        "--workers",
+        "1",
+        *more,
+    ]
     assert exit_code_of(app, arguments) == 0
     return folder / "run"
 
@@ -46,11 +54,23 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An exact front of chips of clusters within a limit."""
     folder = tmp_path_factory.mktemp("front_of_clusters")
     return _front(
-        folder, CLUSTER_STUDY, CLUSTERS, "--of", "throughput,price,power", "--within", f"power={LIMIT}"
+        folder, CLUSTER_STUDY, CLUSTERS, "--of", "throughput,price,power", "--within",
+        f"power={LIMIT}"
     )  # fmt: skip
 
 
-JOB = ("--model", "bert-large", "--chip", "a100-80gb", "--devices", "8", "--batch", "32", "--sequence", "128")
+JOB = (
+    "--model",
+    "bert-large",
+    "--chip",
+    "a100-80gb",
+    "--devices",
+    "8",
+    "--batch",
+    "32",
+    "--sequence",
+    "128",
+)
 
 
 def planned(folder: Path, *more: str) -> Path:
@@ -62,4 +82,6 @@ def planned(folder: Path, *more: str) -> Path:
 @pytest.fixture(scope="session")
 def proof(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A plan over two widths and two microbatches, proved."""
-    return planned(tmp_path_factory.mktemp("plan") / "proof", "--microbatch", "1,2", "--tensor", "1,2")
+    return planned(
+        tmp_path_factory.mktemp("plan") / "proof", "--microbatch", "1,2", "--tensor", "1,2"
+    )

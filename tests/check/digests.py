@@ -1,4 +1,5 @@
-"""Digests of what is bundled, for ``phaze/check/bundled.py``: ``python -m tests.check.digests`` writes it anew.
+"""Digests of what is bundled, for ``phaze/check/bundled.py``: ``python -m tests.check.digests``
+writes it anew.
 
 The checker has them as constants, so that a forged folder cannot call its own inputs bundled.
 """
@@ -55,19 +56,29 @@ def tables(models: Iterable[str]) -> dict[str, dict[str, str]]:
     graphs = {}
     for rules in ("icml24", "cluster"):
         for model in models:
-            problem = problem_of(model, rules, cluster="paper-flat" if rules == "icml24" else "selene")
+            problem = problem_of(
+                model, rules, cluster="paper-flat" if rules == "icml24" else "selene"
+            )
             graphs[graphs_digest(problem["models"][0])] = model
     for model in models:
         graphs[graphs_digest(problem_of(model, "cluster", "n5-reticle")["models"][0])] = model
-    spaces = {space_digest(problem_of("bert-large", "icml24")["space"]): "the space of the ICML 2024 paper"}
-    spaces |= {space_digest(problem_of("bert-large", "cluster", name)["space"]): name for name in RETICLES}
+    spaces = {
+        space_digest(
+            problem_of("bert-large", "icml24")["space"]
+        ): "the space of the ICML 2024 paper"
+    }
+    spaces |= {
+        space_digest(problem_of("bert-large", "cluster", name)["space"]): name for name in RETICLES
+    }
     networks: dict[str, str] = {}
     for cluster in CLUSTERS:
         rules = "icml24" if cluster == "paper-flat" else "cluster"
         training = problem_of("bert-large", rules, cluster=cluster)["models"][0]["training"]
         networks[network_digest(training)] = cluster
-    return {"SPACES": spaces, "NETWORKS": networks, "GRAPHS": graphs, "CHIPS": chips(), "STACKS": stacks(),
-            "TERMS": {digest(problem_of("bert-large", "icml24")["ownership"]): "terms"}}  # fmt: skip
+    return {"SPACES": spaces, "NETWORKS": networks, "GRAPHS": graphs, "CHIPS": chips(),
+    "STACKS": stacks(),
+            "TERMS": {digest(problem_of("bert-large",
+            "icml24")["ownership"]): "terms"}}  # fmt: skip
 
 
 def text_of(found: dict[str, dict[str, str]]) -> str:

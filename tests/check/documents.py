@@ -19,7 +19,9 @@ def plain(document: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def objections(problem: PlacementProblem, document: Mapping[str, Any], prices: NetworkPrices) -> list[str]:
+def objections(
+    problem: PlacementProblem, document: Mapping[str, Any], prices: NetworkPrices
+) -> list[str]:
     """What is wrong with the document of a plan."""
     return plan_faults(plain(question_document(problem, prices)), plain(document))
 

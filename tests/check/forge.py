@@ -1,4 +1,5 @@
-"""A forger with all of phaze at hand: changes problem, graphs and certificate, and makes every digest fit."""
+"""A forger with all of phaze at hand: changes problem, graphs and certificate, and makes every
+digest fit."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -25,7 +26,8 @@ class Papers:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.problem, self.graphs, self.certificate = (
-            json.loads((folder / f"{name}.json").read_text()) for name in ("problem", "graphs", "certificate")
+            json.loads((folder / f"{name}.json").read_text())
+            for name in ("problem", "graphs", "certificate")
         )
 
     @property
@@ -59,7 +61,10 @@ class Papers:
         for model, own in zip(self.problem["models"], self.graphs["models"], strict=False):
             for row, graph in zip(model["graphs"], own, strict=False):
                 row["digest"] = digest(graph)
-        texts = {"problem": dumps(self.problem, pretty=True) + "\n", "graphs": dumps(self.graphs) + "\n"}
+        texts = {
+            "problem": dumps(self.problem, pretty=True) + "\n",
+            "graphs": dumps(self.graphs) + "\n",
+        }
         for name, text in texts.items():
             self.certificate[name] = sha256(text.encode()).hexdigest()
             (folder / f"{name}.json").write_text(text)
@@ -72,11 +77,15 @@ Forgery = Callable[[Papers], None]
 
 def every_day(names: Iterable[str], each: int = 5) -> list[Any]:
     """Every so manieth of them for every day, the others with the slow tests."""
-    return [name if at % each == 0 else pytest.param(name, marks=pytest.mark.slow) for at, name in enumerate(names)]
+    return [
+        name if at % each == 0 else pytest.param(name, marks=pytest.mark.slow)
+        for at, name in enumerate(names)
+    ]
 
 
 class Chooser:
-    """Honest certificates of any chip of a run's space: everything in them is true but that nothing is better."""
+    """Honest certificates of any chip of a run's space: everything in them is true but that nothing
+    is better."""
 
     def __init__(self, folder: Path) -> None:
         job = question_in(folder).job
@@ -84,7 +93,10 @@ class Chooser:
 
     def scores(self) -> list[float]:
         """The true score of every chip."""
-        return [min(self.plain.exact(chip, self.plain.memories)) for chip in range(len(self.plain.opened))]
+        return [
+            min(self.plain.exact(chip, self.plain.memories))
+            for chip in range(len(self.plain.opened))
+        ]
 
     def name(self, papers: Papers, chip: int) -> None:
         """Make ``chip`` the answer, in its best configuration."""
@@ -97,18 +109,29 @@ class Chooser:
         score, configuration, document, memo = min(found, key=lambda one: one[0])
         papers.answer["chip"] = chip_of(plain.opened, chip)
         papers.answer["hbm_bytes"] = self._memory(chip)
-        papers.answer["models"][0] = model_witness(job.models[0], configuration, memo.kept or [], document["models"][0])
+        papers.answer["models"][0] = model_witness(
+            job.models[0], configuration, memo.kept or [], document["models"][0]
+        )
         papers.claim(score)
 
     def _memory(self, chip: int) -> int:
         """The most that a chip may have: that of its stacks, if it is of clusters."""
         sizes = self.plain.job.hbm_bytes
-        return max(size for at, size in enumerate(sizes) if float(self.plain.rates(chip, at).rate) < float("inf"))
+        return max(
+            size
+            for at, size in enumerate(sizes)
+            if float(self.plain.rates(chip, at).rate) < float("inf")
+        )
 
     def _answer(
         self, chip: int, configuration: Configuration
     ) -> tuple[float, Configuration, dict[str, Any], ScheduleMemo]:
         plain, memo = self.plain, ScheduleMemo(kept=[])
-        tasks, place = plain.networks.tasks_of(chip), (chip, plain.job.hbm_bytes.index(self._memory(chip)))
-        document = answer_view(plain.job, plain.scale, plain.opened, tasks, place, [configuration], [(memo, b"")])
+        tasks, place = (
+            plain.networks.tasks_of(chip),
+            (chip, plain.job.hbm_bytes.index(self._memory(chip))),
+        )
+        document = answer_view(
+            plain.job, plain.scale, plain.opened, tasks, place, [configuration], [(memo, b"")]
+        )
         return float(document["objective"]["score"]), configuration, document, memo

@@ -1,4 +1,5 @@
-"""What someone tries who wants a false certificate to hold: each a change of a good one, made consistent."""
+"""What someone tries who wants a false certificate to hold: each a change of a good one, made
+consistent."""
 
 import copy
 from typing import Any
@@ -142,7 +143,11 @@ def fewer_ways(keep: Any) -> Forgery:
 
     def forge(papers: Papers) -> None:
         own = papers.problem["models"][0]
-        chosen = papers.model if "answer" in papers.certificate else papers.certificate["front"][0]["models"][0]
+        chosen = (
+            papers.model
+            if "answer" in papers.certificate
+            else papers.certificate["front"][0]["models"][0]
+        )
         own["configurations"] = [way for way in own["configurations"] if keep(way, chosen["graph"])]
 
     return forge
@@ -161,7 +166,9 @@ def one_zero_less(papers: Papers) -> None:
 
 SEARCHED: dict[str, Forgery] = {
     "only the graph that won": fewer_ways(lambda way, graph: way["graph"] == graph),
-    "one graph without a configuration": fewer_ways(lambda way, graph: way["graph"] != (graph == 0)),
+    "one graph without a configuration": fewer_ways(
+        lambda way, graph: way["graph"] != (graph == 0)
+    ),
     "no configuration": fewer_ways(lambda way, graph: False),
     "a configuration twice": twice,
     "a stage of ZeRO less than the claim lists": one_zero_less,
@@ -212,7 +219,9 @@ REFUSED: dict[str, Forgery] = {
     "an empty schedule": _slots(lambda rows: []),
     "a schedule of texts": _slots(lambda rows: [["0", None, None] for _ in rows]),
     "a schedule of infinities": _slots(lambda rows: [[1e308 * 10, None, None] for _ in rows]),
-    "forward and backward pass changed round": lambda papers: papers.model["schedules"][1].reverse(),
+    "forward and backward pass changed round": lambda papers: papers.model["schedules"][
+        1
+    ].reverse(),
     "no schedules": put("certificate", "answer", "models", 0, "schedules", value=[]),
     # stages
     "more replicas than devices": times("certificate", "answer", "models", 0, "data", by=64),
@@ -220,7 +229,9 @@ REFUSED: dict[str, Forgery] = {
     "no replica": put("certificate", "answer", "models", 0, "data", value=0),
     "a layer in no stage": stage(lambda stages: [[stages[0][0][:-1], stages[0][1]], *stages[1:]]),
     "a layer in two stages": stage(lambda stages: [*stages, [[stages[-1][0][-1]], "none"]]),
-    "a layer that does not exist": stage(lambda stages: [[[*stages[0][0], 10_000], stages[0][1]], *stages[1:]]),
+    "a layer that does not exist": stage(
+        lambda stages: [[[*stages[0][0], 10_000], stages[0][1]], *stages[1:]]
+    ),
     "an empty stage": stage(lambda stages: [*stages, [[], "none"]]),
     "no stages": stage(lambda stages: []),
     "stages in the wrong order": stage(split),
@@ -274,7 +285,9 @@ REFUSED: dict[str, Forgery] = {
     # numbers that are none, or too many
     "a score of minus nothing": put("certificate", "best", value=-0.0),
     "a score as a whole number of 400 digits": put("certificate", "best", value=10**400),
-    "devices as a whole number of 400 digits": put("problem", "models", 0, "training", "devices", value=10**400),
+    "devices as a whole number of 400 digits": put(
+        "problem", "models", 0, "training", "devices", value=10**400
+    ),
     "a batch of minus nothing": put("problem", "models", 0, "training", "batch", value=-0.0),
     "a batch of many": put("problem", "models", 0, "training", "batch", value=2**62),
     "a batch of half a sequence": put("problem", "models", 0, "training", "batch", value=16.5),
@@ -288,19 +301,21 @@ REFUSED: dict[str, Forgery] = {
     "an axis in capitals": lambda papers: papers.problem["space"]["axes"].update(
         Rows=papers.problem["space"]["axes"].pop("rows")
     ),
-    "a certificate's key in capitals": lambda papers: papers.certificate.update(Best=papers.certificate.pop("best")),
+    "a certificate's key in capitals": lambda papers: papers.certificate.update(
+        Best=papers.certificate.pop("best")
+    ),
     "an answer in capitals": lambda papers: papers.model.update(Data=papers.model.pop("data")),
     "a graph without layers": put("graphs", "models", 0, 0, "layers", value=[]),
     "a graph without calls": put("graphs", "models", 0, 0, "calls", value=[]),
-    "a graph that goes round": lambda papers: papers.graphs["models"][0][papers.model["graph"]]["edges"].append(
-        [5, 2, 1.0, 1.0]
-    ),
-    "an edge from a call to itself": lambda papers: papers.graphs["models"][0][papers.model["graph"]]["edges"].append(
-        [2, 2, 1.0, 1.0]
-    ),
-    "an edge of negative bytes": lambda papers: papers.graphs["models"][0][papers.model["graph"]]["edges"].append(
-        [2, 3, -1e12, 1.0]
-    ),
+    "a graph that goes round": lambda papers: papers.graphs["models"][0][papers.model["graph"]][
+        "edges"
+    ].append([5, 2, 1.0, 1.0]),
+    "an edge from a call to itself": lambda papers: papers.graphs["models"][0][
+        papers.model["graph"]
+    ]["edges"].append([2, 2, 1.0, 1.0]),
+    "an edge of negative bytes": lambda papers: papers.graphs["models"][0][papers.model["graph"]][
+        "edges"
+    ].append([2, 3, -1e12, 1.0]),
     "a layer of negative parameters": lambda papers: papers.layer().update(
         parameters=[[*row[:2], -1, *row[3:]] for row in papers.layer()["parameters"]]
     ),
@@ -326,15 +341,25 @@ def _least_memory(papers: Papers) -> None:
 HONEST_ABOUT_ANOTHER: dict[str, tuple[Forgery, str]] = {
     "a gap of one half": (half, "claim"),
     "a gap of one, which claims nothing": (
-        both(put("certificate", "gap", value=1.0), lambda papers: papers.claim(papers.certificate["best"])),
+        both(
+            put("certificate", "gap", value=1.0),
+            lambda papers: papers.claim(papers.certificate["best"]),
+        ),
         "claim",
     ),
     "a memory dropped": (_least_memory, "memories"),
-    "a larger share of the area": (put("problem", "space", "keep", "least_share", value=0.01), "space"),
-    "another area of a unit": (times("problem", "space", "base", "process", "area", "mac_mm2", by=1e-3), "space"),
+    "a larger share of the area": (
+        put("problem", "space", "keep", "least_share", value=0.01),
+        "space",
+    ),
+    "another area of a unit": (
+        times("problem", "space", "base", "process", "area", "mac_mm2", by=1e-3),
+        "space",
+    ),
     "a static power that nothing asks for": (
         times("problem", "space", "base", "process", "energy", "static_w_per_mm2", by=2.0),
         "space",
     ),
 }
-"""True theorems about other questions: what they are about stands in the line of the claim that begins so."""
+"""True theorems about other questions: what they are about stands in the line of the claim that
+begins so."""

@@ -1,4 +1,5 @@
-"""What someone tries who wants a false front to hold: each a change of a good one, made consistent."""
+"""What someone tries who wants a false front to hold: each a change of a good one, made
+consistent."""
 
 import copy
 from typing import Any
@@ -41,7 +42,9 @@ def _limit(name: str, value: float) -> Forgery:
 
 def _model(change: Any, at: int = -1) -> Forgery:
     def forge(papers: Papers) -> None:
-        papers.certificate["front"][at]["models"][0].update(change(papers.certificate["front"][at]["models"][0]))
+        papers.certificate["front"][at]["models"][0].update(
+            change(papers.certificate["front"][at]["models"][0])
+        )
 
     return forge
 
@@ -70,7 +73,9 @@ EITHER: dict[str, Forgery] = {
     "a key more": _rows(lambda rows: [{**row, "sure": True} for row in rows]),
     "memory that the problem does not have": put(*FRONT, 0, "hbm_bytes", value=1 << 50),
     "more replicas than devices": _model(lambda model: {"data": model["data"] * 64}),
-    "half of the layers": _model(lambda model: {"stages": [[layers[::2], m] for layers, m in model["stages"]]}),
+    "half of the layers": _model(
+        lambda model: {"stages": [[layers[::2], m] for layers, m in model["stages"]]}
+    ),
     "stages in another order": _model(
         lambda model: {"stages": [[layers[1:], mode] for layers, mode in model["stages"]]}
     ),
@@ -92,13 +97,18 @@ EITHER: dict[str, Forgery] = {
 }
 OF_CORES: dict[str, Forgery] = {
     "plans of another design": both(_exchanged("models"), _exchanged("hbm_bytes")),
-    "faster links": times(*TRAINING, "machine", "cluster", "levels", 0, "bandwidth_bytes_per_s", by=1000),
+    "faster links": times(
+        *TRAINING, "machine", "cluster", "levels", 0, "bandwidth_bytes_per_s", by=1000
+    ),
     "a gap that is not reached": put("certificate", "gap", value=0.0),
     "a gap a hundredth of it": times("certificate", "gap", by=0.01),
     "area constants": times("problem", "space", "base", "process", "area", "mac_mm2", by=1.001),
     "schedules that begin sooner": _model(
         lambda model: {
-            "schedules": [[[[slot[0] / 2, *slot[1:]] for slot in rows] for rows in own] for own in model["schedules"]]
+            "schedules": [
+                [[[slot[0] / 2, *slot[1:]] for slot in rows] for rows in own]
+                for own in model["schedules"]
+            ]
         }
     ),
     "an axis cut short": lambda papers: papers.problem["space"]["axes"]["rows"].pop(),
@@ -108,10 +118,16 @@ OF_CLUSTERS: dict[str, Forgery] = {
     "fewer devices": put(*TRAINING, "devices", value=7),
     "a limit taken away": lambda papers: papers.problem["front"]["within"].clear(),
     "a wider limit": _limit("power", 1e6),
-    "a limit on another metric": lambda papers: papers.problem["front"].update(within={"area": 1e6}),
+    "a limit on another metric": lambda papers: papers.problem["front"].update(
+        within={"area": 1e6}
+    ),
     "cheaper packages": put("problem", "ownership", "package_usd", value=1.0),
-    "cheaper wafers": times("problem", "space", "base", "clusters", "node", "fab", "wafer_usd", by=0.99),
-    "watts of another node": times("problem", "space", "base", "clusters", "node", "energy", "mac_j", by=0.5),
+    "cheaper wafers": times(
+        "problem", "space", "base", "clusters", "node", "fab", "wafer_usd", by=0.99
+    ),
+    "watts of another node": times(
+        "problem", "space", "base", "clusters", "node", "energy", "mac_j", by=0.5
+    ),
     "memory of other stacks": put(*FRONT, 0, "hbm_bytes", value=64 << 30),
     "half of the stages": _model(_halved),
     "a ZeRO stage that is none": _model(lambda _: {"zero": 4}),

@@ -1,6 +1,8 @@
-"""python -m tests.check.mutants [NUMBER ...]: faults of one line in the checker, each found by tests of every day.
+"""python -m tests.check.mutants [NUMBER ...]: faults of one line in the checker, each found by
+tests of every day.
 
-Every mutant changes one line of a copy of ``src/phaze/check``; the tests that it names must fail on that copy.
+Every mutant changes one line of a copy of ``src/phaze/check``; the tests that it names must fail on
+that copy.
 """
 
 import os
@@ -31,7 +33,9 @@ PASSES = f"{CHECK}test_pass_agreement.py"
 FORGERIES = f"{CHECK}test_forgeries.py"
 KINDS = f"{CHECK}test_kinds.py::test_tensors_that_share_their_storage_are_kept_once"
 BOXES = f"{CHECK}test_boxes.py::test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it"
-CLUSTER_BOXES = f"{CHECK}test_cluster_boxes.py::test_no_chip_of_clusters_is_better_than_a_box_around_it"
+CLUSTER_BOXES = (
+    f"{CHECK}test_cluster_boxes.py::test_no_chip_of_clusters_is_better_than_a_box_around_it"
+)
 
 
 @dataclass(frozen=True)
@@ -58,15 +62,30 @@ MUTANTS = (
         '"bubble_s": self.pipeline - rounds * stage.passes[0],',
         (LIES,),
     ),
-    Mutant("pricing.py", "if any(owner[tail] > owner[head] for", "if any(owner[tail] > owner[head] + 1 for", (LIES,)),
+    Mutant(
+        "pricing.py",
+        "if any(owner[tail] > owner[head] for",
+        "if any(owner[tail] > owner[head] + 1 for",
+        (LIES,),
+    ),
     Mutant(
         "stages.py",
         "ahead = np.maximum(ahead, size / link + np.array(after, float) @ forward)",
         "ahead = np.maximum(ahead, size / link + counts @ forward)",
         (EVERY_PLAN,),
     ),
-    Mutant("pricing.py", "longest = int(np.argmax(seconds + steps))", "longest = int(np.argmax(steps))", (EVERY_PLAN,)),
-    Mutant("pricing.py", "counted = stages[:1] if job.stack.first_end else stages", "counted = stages", (EVERY_PLAN,)),
+    Mutant(
+        "pricing.py",
+        "longest = int(np.argmax(seconds + steps))",
+        "longest = int(np.argmax(steps))",
+        (EVERY_PLAN,),
+    ),
+    Mutant(
+        "pricing.py",
+        "counted = stages[:1] if job.stack.first_end else stages",
+        "counted = stages",
+        (EVERY_PLAN,),
+    ),
     Mutant(
         "pricing.py",
         'may = ("none",) if at == shape.stages - 1 and not job.stack.last_recomputes else modes',
@@ -79,8 +98,12 @@ MUTANTS = (
         '"in_flight": np.asarray(flying * self.kept),',
         (LIES,),
     ),
-    Mutant("plans.py", "if head in inside and tail not in inside)", "if head in inside)", (EVERY_PLAN,)),
-    Mutant("plans.py", "return (family.chunks - 1) * once", "return family.chunks * once", (TRANSFERS,)),
+    Mutant(
+        "plans.py", "if head in inside and tail not in inside)", "if head in inside)", (EVERY_PLAN,)
+    ),
+    Mutant(
+        "plans.py", "return (family.chunks - 1) * once", "return family.chunks * once", (TRANSFERS,)
+    ),
     Mutant(
         "plans.py",
         "return np.asarray(waited), np.asarray((1 - shown) * np.minimum(work, sent))",
@@ -102,11 +125,19 @@ MUTANTS = (
     Mutant("job.py", "ends = starts + 2 * wide - 1", "ends = starts + wide - 1", (EVERY_PLAN,)),
     Mutant(
         "families.py",
-        "return min(float(rounds), (2 * (number - 1) + (self.chunks - 1) * stages + 1) / self.chunks)",
+        (
+            "return min(float(rounds), (2 * (number - 1) + (self.chunks - 1) * stages + 1) / "
+            "self.chunks)"
+        ),
         "return min(float(rounds), (2 * number + (self.chunks - 1) * stages + 1) / self.chunks)",
         (LIES,),
     ),
-    Mutant("families.py", "(0, 1, 0), (0, 2, -2), (0, e, 1 - e)", "(0, 1, 0), (0, 2, -1), (0, e, 1 - e)", (SPLITS,)),
+    Mutant(
+        "families.py",
+        "(0, 1, 0), (0, 2, -2), (0, e, 1 - e)",
+        "(0, 1, 0), (0, 2, -1), (0, e, 1 - e)",
+        (SPLITS,),
+    ),
     # a plan as it is printed
     Mutant(
         "printed.py",
@@ -127,8 +158,18 @@ MUTANTS = (
         (LIES,),
     ),
     Mutant("printed.py", "if used > self.job.devices:", "if used > 2 * self.job.devices:", (LIES,)),
-    Mutant("events.py", "lead = count - stage if chunks == 1 else", "lead = count if chunks == 1 else", (EVENTS,)),
-    Mutant("events.py", "around = to == (self.count - 1 if which else 0)", "around = to == 0", (TRANSFERS,)),
+    Mutant(
+        "events.py",
+        "lead = count - stage if chunks == 1 else",
+        "lead = count if chunks == 1 else",
+        (EVENTS,),
+    ),
+    Mutant(
+        "events.py",
+        "around = to == (self.count - 1 if which else 0)",
+        "around = to == 0",
+        (TRANSFERS,),
+    ),
     # schedules
     Mutant(
         "slots.py",
@@ -142,7 +183,9 @@ MUTANTS = (
         "if self.runs[then].start < self.runs[first].start - slack:",
         (SLOTS,),
     ),
-    Mutant("slots.py", "if bound > makespan * (1 + TOLERANCE):", "if bound > 2 * makespan:", (SLOTS,)),
+    Mutant(
+        "slots.py", "if bound > makespan * (1 + TOLERANCE):", "if bound > 2 * makespan:", (SLOTS,)
+    ),
     Mutant(
         "schedules.py",
         "total = total + np.minimum(spread[at], one[at] * weight[at])",
@@ -170,7 +213,10 @@ MUTANTS = (
         (CLUSTERS,),
     ),
     Mutant(
-        "mappings.py", "while 2 * gn * gm <= group and 2 * gn <= multicast:", "while 2 * gn * gm <= group:", (CORES,)
+        "mappings.py",
+        "while 2 * gn * gm <= group and 2 * gn <= multicast:",
+        "while 2 * gn * gm <= group:",
+        (CORES,),
     ),
     Mutant(
         "products.py",
@@ -240,7 +286,12 @@ MUTANTS = (
         "pipeline = laps * (label[0] + label[1] + pace[smaller])",
         (CLUSTERS,),
     ),
-    Mutant("exact_cuts.py", "reached[sets.before[steps]] = True", "reached[sets.after[steps]] = True", (CLUSTERS,)),
+    Mutant(
+        "exact_cuts.py",
+        "reached[sets.before[steps]] = True",
+        "reached[sets.after[steps]] = True",
+        (CLUSTERS,),
+    ),
     Mutant(
         "closed_sets.py",
         "if inside and not before[call] & closed_set and smaller not in seen:",
@@ -259,7 +310,12 @@ MUTANTS = (
         "if closed_set >> head & 1]",
         (CLUSTERS,),
     ),
-    Mutant("closed_sets.py", "live.append(max(size for _, size in rows))", "live.append(0.0)", (CLUSTERS,)),
+    Mutant(
+        "closed_sets.py",
+        "live.append(max(size for _, size in rows))",
+        "live.append(0.0)",
+        (CLUSTERS,),
+    ),
     Mutant(
         "plan_classes.py",
         "return (0,)\n        return tuple(mode",
@@ -299,7 +355,12 @@ MUTANTS = (
         "return self._spread.seconds(work)",
         (FORGERIES,),
     ),
-    Mutant("layers.py", "none = replace(none, kept=layer.saved_bytes)", "none = replace(none)", (KINDS,)),
+    Mutant(
+        "layers.py",
+        "none = replace(none, kept=layer.saved_bytes)",
+        "none = replace(none)",
+        (KINDS,),
+    ),
     Mutant(
         "orders.py",
         "if all(before[later] & seen == seen for later in nodes[position + 1 :]):",
@@ -329,10 +390,14 @@ def _copy(mutant: Mutant, folder: Path) -> None:
     for path in SOURCE.iterdir():
         if path.name not in ("check", "__pycache__"):
             (package / path.name).symlink_to(path)
-    shutil.copytree(SOURCE / "check", package / "check", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        SOURCE / "check", package / "check", ignore=shutil.ignore_patterns("__pycache__")
+    )
     path = package / "check" / mutant.file
     text = path.read_text(encoding="utf-8")
-    assert text.count(mutant.old) == 1, f"{mutant.file}: '{mutant.old}' stands there {text.count(mutant.old)} times"
+    assert text.count(mutant.old) == 1, (
+        f"{mutant.file}: '{mutant.old}' stands there {text.count(mutant.old)} times"
+    )
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
 
 
@@ -341,8 +406,20 @@ def dies(mutant: Mutant) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         _copy(mutant, Path(folder))
         environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", *mutant.tests]
-        ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-n",
+            "0",
+            "-p",
+            "no:cacheprovider",
+            *mutant.tests,
+        ]
+        ended = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
     assert ended.returncode in (0, 1), ended.stdout[-2000:] + ended.stderr[-2000:]
     return ended.returncode == 1
 
@@ -355,7 +432,9 @@ def main() -> int:
         mutant = MUTANTS[number]
         dead = dies(mutant)
         alive += not dead
-        sys.stdout.write(f"{number:3} {mutant.file:14} {'dies' if dead else 'LIVES'}  {mutant.new}\n")
+        sys.stdout.write(
+            f"{number:3} {mutant.file:14} {'dies' if dead else 'LIVES'}  {mutant.new}\n"
+        )
         sys.stdout.flush()
     return int(alive > 0)
 

@@ -1,4 +1,5 @@
-"""What someone tries who wants a false certificate of a plan to hold: each a change of a good one, made consistent."""
+"""What someone tries who wants a false certificate of a plan to hold: each a change of a good one,
+made consistent."""
 
 from typing import Any
 
@@ -45,9 +46,13 @@ PLAN_REFUSED: dict[str, Forgery] = {
     "a bound above the answer": times("certificate", "bound", by=1.01),
     "a bound below the answer": times("certificate", "bound", by=0.9),
     "a gap": put("certificate", "gap", value=0.5),
-    "a gap with its bound": both(put("certificate", "gap", value=0.5), times("certificate", "bound", by=0.5)),
+    "a gap with its bound": both(
+        put("certificate", "gap", value=0.5), times("certificate", "bound", by=0.5)
+    ),
     "a gap in both": both(
-        put("certificate", "gap", value=0.5), times("certificate", "bound", by=0.5), put("problem", "gap", value=0.5)
+        put("certificate", "gap", value=0.5),
+        times("certificate", "bound", by=0.5),
+        put("problem", "gap", value=0.5),
     ),
     "best that is not a number": put("certificate", "best", value="fast"),
     "two models": lambda papers: papers.answer["models"].append(papers.model),
@@ -65,10 +70,16 @@ PLAN_REFUSED: dict[str, Forgery] = {
     "chunks without stages": _other_way(chunks=5),
     "an order that is none": _other_way(order="sideways"),
     "a layer left out": stage(lambda stages: [[layers[1:], mode] for layers, mode in stages]),
-    "a layer twice": stage(lambda stages: [[[*layers, layers[0]], mode] for layers, mode in stages]),
+    "a layer twice": stage(
+        lambda stages: [[[*layers, layers[0]], mode] for layers, mode in stages]
+    ),
     "a stage that is empty": stage(lambda stages: [*stages, [[], "none"]]),
-    "stages against the edges": stage(lambda stages: [[stages[0][0][13:], "none"], [stages[0][0][:13], "none"]]),
-    "a mode of a stage that is none": stage(lambda stages: [[layers, "later"] for layers, _ in stages]),
+    "stages against the edges": stage(
+        lambda stages: [[stages[0][0][13:], "none"], [stages[0][0][:13], "none"]]
+    ),
+    "a mode of a stage that is none": stage(
+        lambda stages: [[layers, "later"] for layers, _ in stages]
+    ),
     "fewer devices": put(*TRAINING, "devices", value=4),
     "more devices than the cluster": put(*TRAINING, "devices", value=10**6),
     "a larger batch": put(*TRAINING, "batch", value=64),
@@ -76,7 +87,8 @@ PLAN_REFUSED: dict[str, Forgery] = {
     "a ZeRO stage taken away": put("problem", "models", 0, "configurations", value=[]),
     "memory beside the chip's": put("problem", "hbm_bytes", 0, value=1 << 40),
     "hardly any memory": both(
-        put("problem", "hbm_bytes", 0, value=1 << 28), put(*CHIP, "hbm", "size_bytes", value=1 << 28)
+        put("problem", "hbm_bytes", 0, value=1 << 28),
+        put(*CHIP, "hbm", "size_bytes", value=1 << 28),
     ),
     "no room left free": put(*TRAINING, "headroom", value=0.999),
     "a faster clock": times(*CONSTANTS, "clock_hz", by=2.0),
@@ -96,7 +108,9 @@ PLAN_REFUSED: dict[str, Forgery] = {
     "everything fused": _fusion(lambda groups: [[number for group in groups for number in group]]),
     "fusion of no graph": put("certificate", "fusion", value=[]),
     "an operator less": _operators(lambda operators: operators.pop()),
-    "multipliers": lambda papers: papers.certificate["multipliers"][0][0].append([1, 1, [[], 1, 0]]),
+    "multipliers": lambda papers: papers.certificate["multipliers"][0][0].append(
+        [1, 1, [[], 1, 0]]
+    ),
     "another schema": put("certificate", "schema", value="phaze.plan/1"),
     "another cost model": put("certificate", "cost_model", value="0" * 64),
     "a graph of another width": put(*GRAPH, "tensor", value=4),

@@ -14,7 +14,8 @@ RATES = re.compile(r"\.attention\.(forward|backward)(\[\])+$")
 
 
 def place(path: str) -> str | None:
-    """The row of a table: a chip, a cluster, a curve and a memory are one wherever they stand; None: names are free."""
+    """The row of a table: a chip, a cluster, a curve and a memory are one wherever they stand;
+    None: names are free."""
     if path in FREE:
         return None
     path = CLUSTER.sub("cluster", CHIPS.sub("chip", path))
@@ -22,7 +23,12 @@ def place(path: str) -> str | None:
         return "models[].training.constants.attention.rate"
     if CURVES.search(path) and (".area." in path or ".energy." in path):
         return "curve"
-    if path in ("chip.tensor_core.buffer", "chip.vector_core.buffer", "chip.global_buffer", "chip.hbm"):
+    if path in (
+        "chip.tensor_core.buffer",
+        "chip.vector_core.buffer",
+        "chip.global_buffer",
+        "chip.hbm",
+    ):
         return "chip.memory"
     if path.endswith((".ga100", ".aldebaran")):
         return "chip.clusters.node.area.interfaces"

@@ -1,4 +1,5 @@
-"""A third implementation of cost, schedule and placement: it agrees with phaze's to 1e-9, and no bound is above it."""
+"""A third implementation of cost, schedule and placement: it agrees with phaze's to 1e-9, and no
+bound is above it."""
 
 from itertools import product
 
@@ -56,7 +57,8 @@ def _product(rng: np.random.Generator) -> works.Product:
 
 
 def _parts(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Rows of cores, rows, columns, buffer and its rate, clock, global buffer and rate, HBM rate, lost cycles."""
+    """Rows of cores, rows, columns, buffer and its rate, clock, global buffer and rate, HBM rate,
+    lost cycles."""
     found = []
     for _ in range(count):
         r, c, cores = _power(rng, 8), _power(rng, 8), _power(rng, 10)
@@ -64,14 +66,16 @@ def _parts(rng: np.random.Generator, count: int) -> np.ndarray:
         buffer = float(max(least, 1024, 16 * r * c) // float(rng.choice([1, 4])))
         share = float(rng.choice([1, cores]))
         found.append(
-            [cores, r, c, max(buffer, least), clock * (2 * r + 6 * c), clock, 2.0 ** rng.integers(19, 28) / share,
+            [cores, r, c, max(buffer, least), clock * (2 * r + 6 * c), clock,
+            2.0 ** rng.integers(19, 28) / share,
              4e12 / share, float(rng.choice([2e11, 1.2e12])) / share, float(rng.choice([0, 7]))]
         )  # fmt: skip
     return np.array(found, dtype=np.float64)
 
 
 FIELDS = (
-    "cores", "rows", "columns", "buffer_bytes", "buffer_bytes_per_s", "clock_hz", "global_bytes", "global_bytes_per_s",
+    "cores", "rows", "columns", "buffer_bytes", "buffer_bytes_per_s", "clock_hz", "global_bytes",
+    "global_bytes_per_s",
     "hbm_bytes_per_s", "block_cycles",
 )  # fmt: skip
 
@@ -82,9 +86,15 @@ def test_products_take_what_phaze_says_and_no_less_than_their_roofline(count: in
     for _ in range(count // each):
         p, rows = _product(rng), _parts(rng, each)
         cores, r, c, buffer, _, clock, shared, shared_rate, hbm_rate, lost = rows.T
-        own = products.tensor_parts(cores, r, c, buffer, shared, shared_rate / clock, hbm_rate / clock, lost=lost)
-        same = mapping.Product(p.batch, p.m, p.n, p.k, p.e, p.a[0], p.b[0], p.c[0], p.a[1], p.b[1], p.c[1])
-        theirs = sweep_products([same], parts_from(part_rows(**dict(zip(FIELDS, rows.T, strict=True))))).time_s[0]
+        own = products.tensor_parts(
+            cores, r, c, buffer, shared, shared_rate / clock, hbm_rate / clock, lost=lost
+        )
+        same = mapping.Product(
+            p.batch, p.m, p.n, p.k, p.e, p.a[0], p.b[0], p.c[0], p.a[1], p.b[1], p.c[1]
+        )
+        theirs = sweep_products(
+            [same], parts_from(part_rows(**dict(zip(FIELDS, rows.T, strict=True))))
+        ).time_s[0]
         mine = mappings.exact(p, own)
         assert np.allclose(mine / clock, theirs, rtol=1e-12, atol=0), p
         assert (products.least(p, own) <= mine * (1 + 1e-12)).all(), p
@@ -96,13 +106,17 @@ def test_vector_work_takes_what_phaze_says(count: int) -> None:
     for _ in range(count // each):
         rows = int(rng.choice([0, _extent(rng)]))
         elements = _extent(rng) * max(rows, 1) + int(rng.integers(0, 3))
-        moved = [tuple(_moved(rng, float(_extent(rng))) for _ in range(rng.integers(0, 4))) for _ in range(2)]
+        moved = [
+            tuple(_moved(rng, float(_extent(rng))) for _ in range(rng.integers(0, 4)))
+            for _ in range(2)
+        ]
         operations, passes = float(rng.integers(0, 20)), int(rng.integers(1, 3))
         mine = works.Lanes(moved[0], moved[1], elements, operations, rows, passes == 2)
         sides = [tuple(vector.Moved(*one) for one in side) for side in moved]
         theirs = vector.VectorWork(elements, rows, operations, passes, sides[0], sides[1])
         columns = np.array(
-            [[_power(rng, 12), _power(rng, 8), 1e12, 2.0 ** rng.integers(9, 16), 1e9, 2.0 ** rng.integers(20, 28), 4e12,
+            [[_power(rng, 12), _power(rng, 8), 1e12, 2.0 ** rng.integers(9, 16), 1e9,
+            2.0 ** rng.integers(20, 28), 4e12,
               1e12, np.inf] for _ in range(each)]
         )  # fmt: skip
         found = vectors.vector_seconds(mine, vectors.VectorParts(*columns.T))
@@ -111,7 +125,9 @@ def test_vector_work_takes_what_phaze_says(count: int) -> None:
 
 
 def _pass(problem: ScheduleProblem) -> Pass:
-    cores = [operator.core if operator.core != "none" else "network" for operator in problem.operators]
+    cores = [
+        operator.core if operator.core != "none" else "network" for operator in problem.operators
+    ]
     none = tuple(works.Operator("add", core, {}, (), ()) for core in cores)
     waits = [frozenset(a for a, b in problem.edges if b == at) for at in range(len(cores))]
     return Pass(none, tuple(waits), tuple(works.Work(core) for core in cores))
@@ -126,7 +142,9 @@ def _schedule_problem(rng: np.random.Generator) -> ScheduleProblem:
         spread = one if core == "none" else one / float(rng.uniform(0.8, 6))
         operators.append(ScheduledOperator(str(at), core, one, spread))  # type: ignore[arg-type]
     edges = tuple((a, b) for b in range(count) for a in range(b) if rng.random() < 0.25)
-    return ScheduleProblem("icml24", int(rng.integers(1, 5)), int(rng.integers(1, 5)), tuple(operators), edges)
+    return ScheduleProblem(
+        "icml24", int(rng.integers(1, 5)), int(rng.integers(1, 5)), tuple(operators), edges
+    )
 
 
 @pytest.mark.parametrize("count", [150, MANY])
@@ -135,11 +153,15 @@ def test_schedules_are_accepted_and_no_bound_is_above_the_best_one(count: int) -
     for _ in range(count):
         problem = _schedule_problem(rng)
         found, own = solve(problem), _pass(problem)
-        one, spread = (np.array([getattr(o, f"{w}_cores_s" if w == "all" else "one_core_s") for o in problem.operators])
+        one, spread = (np.array([getattr(o,
+        f"{w}_cores_s" if w == "all" else "one_core_s") for o in problem.operators])
                        for w in ("one", "all"))  # fmt: skip
         cores = {"tensor": problem.tensor_cores, "vector": problem.vector_cores}
         rows = [[slot.start_s, slot.tensor_core, slot.vector_core] for slot in found.slots]
-        assert abs(makespan(own, rows, one, spread, cores, "slots") - found.makespan_s) <= 1e-9 * found.makespan_s
+        assert (
+            abs(makespan(own, rows, one, spread, cores, "slots") - found.makespan_s)
+            <= 1e-9 * found.makespan_s
+        )
         order = order_of(own)
         arrays = {kind: np.array([float(number)]) for kind, number in cores.items()}
         total = 0.0
@@ -147,7 +169,9 @@ def test_schedules_are_accepted_and_no_bound_is_above_the_best_one(count: int) -
             credits = float(least(order, [part], one[:, None], spread[:, None], arrays)[0])
             ideals = ideals_of(order, part)
             assert ideals is not None
-            path = shortest_path(order, part, ideals, one, spread, {kind: float(n) for kind, n in cores.items()})
+            path = shortest_path(
+                order, part, ideals, one, spread, {kind: float(n) for kind, n in cores.items()}
+            )
             total += max(credits, path)
         assert total <= found.makespan_s * (1 + 1e-9), problem
 
@@ -170,7 +194,9 @@ def _layers(rng: np.random.Generator, chain: bool) -> tuple[PlanGraph, np.ndarra
     edges = tuple((a, b, float(rng.integers(0, 40))) for a, b in sorted(pairs))
     times = [np.array([[float(rng.integers(1, 30))] for _ in range(kinds)]) for _ in range(2)]
     blocks, equal = (True,) * count, len(set(calls)) == 1
-    graph = PlanGraph(width, 1, ("none", "full"), layers, calls, blocks, equal, edges, every_mode=True)
+    graph = PlanGraph(
+        width, 1, ("none", "full"), layers, calls, blocks, equal, edges, every_mode=True
+    )
     return graph, times[0], times[1]
 
 
@@ -183,23 +209,31 @@ def _job(devices: int, batch: int, link: float) -> Job:
 
 @pytest.mark.parametrize("count", [150, MANY])
 def test_placements_take_what_phaze_says(count: int) -> None:
-    """Chains and branching graphs, unsplit stages, memory that binds, all three choices of recompute."""
+    """Chains and branching graphs, unsplit stages, memory that binds, all three choices of
+    recompute."""
     rng = np.random.default_rng(4)
     for at in range(count):
         _agrees(rng, *_layers(rng, at % 3 > 0))
 
 
-def _agrees(rng: np.random.Generator, graph: PlanGraph, forward: np.ndarray, backward: np.ndarray) -> None:
+def _agrees(
+    rng: np.random.Generator, graph: PlanGraph, forward: np.ndarray, backward: np.ndarray
+) -> None:
     """The least batch time of a graph is that of phaze's plan, and no bound is above it."""
     recompute = ["none", "full", "best"][rng.integers(3)]
-    devices, batch, hbm = int(rng.integers(1, 17)), int(rng.integers(1, 20)), float(rng.choice([200, 600, 1e9]))
+    devices, batch, hbm = (
+        int(rng.integers(1, 17)),
+        int(rng.integers(1, 20)),
+        float(rng.choice([200, 600, 1e9])),
+    )
     placed = [
         PlacedLayer(i, forward[k, 0], backward[k, 0], 2.0 * graph.layers[k].parameters,
                     graph.layers[k].modes[0].kept, graph.layers[k].sharded)
         for i, k in enumerate(graph.calls)
     ]  # fmt: skip
     problem = icml24_problem(
-        [layer_graph(graph.width, placed, graph.edges)], devices=devices, microbatches=batch, hbm_bytes=hbm,
+        [layer_graph(graph.width, placed, graph.edges)], devices=devices, microbatches=batch,
+        hbm_bytes=hbm,
         link_bytes_per_s=3.0, optimizer="sgd", recompute=recompute,
     )  # fmt: skip
     found = fastest_plan(problem)
@@ -221,20 +255,25 @@ def _agrees(rng: np.random.Generator, graph: PlanGraph, forward: np.ndarray, bac
     assert abs(seconds - batch_s) <= 1e-9 * batch_s
     goal = np.full(1, batch_s * float(rng.uniform(0.8, 1.2)))
     for sharp, near in product((False, True), (goal, np.full(1, batch_s * (1 + 1e-6)))):
-        assert float(least_batches([space], chips, near, known, sharp)[0, 0]) <= batch_s * (1 + 1e-9)
+        assert float(least_batches([space], chips, near, known, sharp)[0, 0]) <= batch_s * (
+            1 + 1e-9
+        )
     below = float(least_batches([space], chips, goal, known, True, ExactRows)[0, 0])
     assert (below < goal[0]) == (batch_s < goal[0]) or abs(batch_s - goal[0]) <= 1e-9 * batch_s
 
 
 @pytest.mark.parametrize("count", [300, MANY])
 def test_equal_blocks_and_several_first_layers_are_bounded_as_published(count: int) -> None:
-    """Chains of equal blocks whose transfers take as long as their layers, and graphs of several sources."""
+    """Chains of equal blocks whose transfers take as long as their layers, and graphs of several
+    sources."""
     rng = np.random.default_rng(9)
     for at in range(count):
         calls, size = int(rng.integers(3, 9)), float(rng.integers(20, 90))
         most = 200 if at % 2 else 15
         rows = [(int(rng.integers(0, most)), int(rng.integers(20, 90))) for _ in range(2)]
-        layers = tuple(LayerBytes(parameters=w, modes=(StatedMode(kept), StatedMode(0))) for w, kept in rows)
+        layers = tuple(
+            LayerBytes(parameters=w, modes=(StatedMode(kept), StatedMode(0))) for w, kept in rows
+        )
         kinds, blocks = (0, *(1,) * (calls - 1)), (False, *(True,) * (calls - 1))
         edges = tuple((call, call + 1, size) for call in range(calls - 1))
         if at % 2:
@@ -247,10 +286,15 @@ def test_equal_blocks_and_several_first_layers_are_bounded_as_published(count: i
 
 
 def test_the_best_number_of_replicas_is_found_however_long_they_synchronise() -> None:
-    """One stage of T seconds and W of synchronisation: the least of T ceil(M/d) + W (1 - 1/d) over all d."""
+    """One stage of T seconds and W of synchronisation: the least of T ceil(M/d) + W (1 - 1/d) over
+    all d."""
     rng, between = np.random.default_rng(8), 0
     for _ in range(200):
-        devices, batch, seconds = int(rng.integers(2, 40)), int(rng.integers(2, 60)), float(rng.integers(1, 9))
+        devices, batch, seconds = (
+            int(rng.integers(2, 40)),
+            int(rng.integers(2, 60)),
+            float(rng.integers(1, 9)),
+        )
         job = _job(devices, batch, 8.0)
         size = float(rng.integers(1, 2 * batch)) * seconds
         layers = (LayerBytes(parameters=size, modes=(StatedMode(0.0), StatedMode(0.0))),)
@@ -260,7 +304,10 @@ def test_the_best_number_of_replicas_is_found_however_long_they_synchronise() ->
             batches.append(seconds * -(-batch // data) + 4.0 * 2.0 * size / 8.0 * (1 - 1 / data))
         half, nothing = np.full((1, 1), seconds / 2), np.zeros((1, 1))
         times = LayerSeconds(half, half, np.stack([nothing, half]), nothing, True)
-        space, chips = PlanSpace(GraphParts(graph, job), (0,), (0,), 1e9), Chipwise(times, np.full(1, np.inf), 0.0)
+        space, chips = (
+            PlanSpace(GraphParts(graph, job), (0,), (0,), 1e9),
+            Chipwise(times, np.full(1, np.inf), 0.0),
+        )
         goal = np.full(1, 2 * min(batches))
         least = float(least_batches([space], chips, goal, nothing, True, ExactRows)[0, 0])
         assert abs(least - min(batches)) <= 1e-9 * least
@@ -280,7 +327,9 @@ def test_what_is_called_bundled_is() -> None:
 
     found = tables(["bert-large"])
     assert found["SPACES"] == dict(bundled.SPACES) and found["NETWORKS"] == dict(bundled.NETWORKS)
-    assert set(found["GRAPHS"].items()) <= set(bundled.GRAPHS.items()) and found["CHIPS"] == dict(bundled.CHIPS)
+    assert set(found["GRAPHS"].items()) <= set(bundled.GRAPHS.items()) and found["CHIPS"] == dict(
+        bundled.CHIPS
+    )
     assert found["STACKS"] == dict(bundled.STACKS) and found["TERMS"] == dict(bundled.TERMS)
 
 

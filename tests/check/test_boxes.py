@@ -1,4 +1,5 @@
-"""Boxes: no bound of one is above what a chip of it takes, together they cover a space, and false claims fall."""
+"""Boxes: no bound of one is above what a chip of it takes, together they cover a space, and false
+claims fall."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +24,11 @@ from tests.search.test_study import SPACE
 
 
 def _model(papers: Papers) -> Model:
-    parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
+    parts = (
+        papers.graphs["models"][0],
+        papers.certificate["fusion"][0],
+        papers.certificate["multipliers"][0],
+    )
     return model_of(papers.problem["models"][0], *parts, True, papers.problem["hbm_bytes"])
 
 
@@ -44,7 +49,8 @@ def fine(good: Path) -> dict[str, Any]:
     space: dict[str, Any] = Papers(good).problem["space"]
     powers = [2**at for at in range(10)]
     space["axes"] = {
-        "tensor_cores": powers, "rows": [8, 12, 16, 24, 32, 48, 64, 96, 128], "columns": [16, 32, 64, 128, 256],
+        "tensor_cores": powers, "rows": [8, 12, 16, 24, 32, 48, 64, 96, 128],
+        "columns": [16, 32, 64, 128, 256],
         "vector_cores": powers, "lanes": [16, 32, 64, 128, 256],
         "global_buffer": [2**20 * size for size in (1, 2, 4, 8, 12, 16, 24, 32)],
     }  # fmt: skip
@@ -52,8 +58,14 @@ def fine(good: Path) -> dict[str, Any]:
     return space
 
 
-def test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it(good: Path, fine: dict[str, Any]) -> None:
-    model, grid, rng = _model(Papers(good)), grid_of(fine, Papers(good).problem["ownership"]), np.random.default_rng(7)
+def test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it(
+    good: Path, fine: dict[str, Any]
+) -> None:
+    model, grid, rng = (
+        _model(Papers(good)),
+        grid_of(fine, Papers(good).problem["ownership"]),
+        np.random.default_rng(7),
+    )
     tops = np.array([len(values) - 1 for values in grid.axes.values()])
     at = rng.integers(0, tops + 1, (2_000, len(tops)))
     chips, stays = grid.limits.kept(grid.corner(at))
@@ -79,7 +91,11 @@ def test_boxes_cover_a_space_and_leave_what_is_below_the_goal(good: Path) -> Non
     papers = Papers(good)
     model, grid = _model(papers), grid_of(papers.problem["space"], papers.problem["ownership"])
     scores = sorted(Chooser(good).scores())
-    for goal, least in ((scores[0] * 0.5, 0), (scores[0] * 1.0001, 1), (scores[-1] * 1.01, len(scores))):
+    for goal, least in (
+        (scores[0] * 0.5, 0),
+        (scores[0] * 1.0001, 1),
+        (scores[-1] * 1.01, len(scores)),
+    ):
         found = _walked(papers, model, grid, goal)
         assert sum(found.closed.values()) + found.open == grid.combinations
         assert found.open >= least
@@ -101,7 +117,11 @@ def test_an_answer_holds_against_a_larger_space_to_the_gap_that_it_needs(
 def test_boxes_leave_the_chips_that_the_rules_of_a_space_keep(good: Path, key: str) -> None:
     """Against a goal that nothing reaches every chip is left, whatever the rules, and no other."""
     papers = Papers(good)
-    space, terms, memories = papers.problem["space"], papers.problem["ownership"], papers.problem["hbm_bytes"]
+    space, terms, memories = (
+        papers.problem["space"],
+        papers.problem["ownership"],
+        papers.problem["hbm_bytes"],
+    )
     whole = grid_of(space, terms)
     every = space_of(whole, memories)
     made, chips = whole.made, every.chips
@@ -136,7 +156,9 @@ def many(good: Path, fine: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> P
     return papers
 
 
-def test_the_space_of_a_run_may_be_too_large_to_look_at_every_chip(many: Papers, tmp_path: Path) -> None:
+def test_the_space_of_a_run_may_be_too_large_to_look_at_every_chip(
+    many: Papers, tmp_path: Path
+) -> None:
     held = check(many.write(tmp_path))
     assert held.holds and held.counted is not None and held.counted.boxes > 0, held.sentence()
     assert held.chips == 180_000 and "180,000 combinations" in held.words[0]
@@ -147,9 +169,18 @@ def test_the_space_of_a_run_may_be_too_large_to_look_at_every_chip(many: Papers,
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("rows", 100), ("rows", "32"), ("vector_buffer", 1), ("clock", 2e9), ("tensor_cores", 0), ("lanes", True)],
+    [
+        ("rows", 100),
+        ("rows", "32"),
+        ("vector_buffer", 1),
+        ("clock", 2e9),
+        ("tensor_cores", 0),
+        ("lanes", True),
+    ],
 )
-def test_a_chip_that_a_large_space_has_not_is_no_answer(many: Papers, tmp_path: Path, key: str, value: Any) -> None:
+def test_a_chip_that_a_large_space_has_not_is_no_answer(
+    many: Papers, tmp_path: Path, key: str, value: Any
+) -> None:
     many.certificate["answer"]["chip"][key] = value
     assert check(many.write(tmp_path)).wrong
 
@@ -163,10 +194,14 @@ def test_a_chip_that_a_large_space_does_not_keep_is_no_answer(many: Papers, tmp_
         assert "ascend" in check(many.write(tmp_path)).wrong
 
 
-def test_the_command_takes_a_space_file(good: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_the_command_takes_a_space_file(
+    good: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     (tmp_path / "space.toml").write_text(SPACE)
     ran = phaze("verify", good, "--space", tmp_path / "space.toml", "--gap", "0.1", "--json")
     found = json.loads(ran.out)
-    assert ran.code == 0 and found["holds"] and found["boxes"] > 0 and found["combinations"] == 16, found
+    assert (
+        ran.code == 0 and found["holds"] and found["boxes"] > 0 and found["combinations"] == 16
+    ), found
     assert phaze("verify", good, "--gap", "0.1").code == 2
     assert phaze("verify", good, "--space", tmp_path / "space.toml", "--gap", "2").code == 2

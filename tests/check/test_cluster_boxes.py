@@ -1,4 +1,5 @@
-"""Boxes of chips of clusters: no bound of one is above what a chip of it has, they cover a space, false claims fall."""
+"""Boxes of chips of clusters: no bound of one is above what a chip of it has, they cover a space,
+false claims fall."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,11 @@ NOTHING = lambda _: None  # noqa: E731
 
 
 def _model(papers: Papers) -> Model:
-    parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
+    parts = (
+        papers.graphs["models"][0],
+        papers.certificate["fusion"][0],
+        papers.certificate["multipliers"][0],
+    )
     return model_of(papers.problem["models"][0], *parts, True, papers.problem["hbm_bytes"], 16)
 
 
@@ -30,7 +35,8 @@ def fine(clustered: Path) -> dict[str, Any]:
     """A space of some hundred thousand combinations around that of the run."""
     space: dict[str, Any] = Papers(clustered).problem["space"]
     space["axes"] = {
-        **space["axes"], "clusters": [2, 3, 4, 5, 8, 12, 13, 24], "arrays": [1, 2, 3, 4, 8], "rows": [16, 24, 32, 64],
+        **space["axes"], "clusters": [2, 3, 4, 5, 8, 12, 13, 24], "arrays": [1, 2, 3, 4, 8],
+        "rows": [16, 24, 32, 64],
         "columns": [32, 64, 128], "lanes": [64, 128, 256, 512], "registers": [2**18, 2**20, 2**21],
         "global_buffer": [2**23, 25 * 2**20, 50 * 2**20], "global_width": [1000.0, 2048.0, 5120.0],
         "operand_buffer": [2**15, 2**16],
@@ -41,19 +47,27 @@ def fine(clustered: Path) -> dict[str, Any]:
 
 def _around(grid: Grid, seed: int, count: int) -> tuple[Chips, Any, Any]:
     """Random chips of a space and boxes around them."""
-    rng, tops = np.random.default_rng(seed), np.array([len(values) - 1 for values in grid.axes.values()])
+    rng, tops = (
+        np.random.default_rng(seed),
+        np.array([len(values) - 1 for values in grid.axes.values()]),
+    )
     at = rng.integers(0, tops + 1, (count, len(tops)))
     every, stays = grid.limits.kept(grid.corner(at))
     at = at[stays]
     assert len(at) == len(every) > 20
     arrays = list(grid.axes).index("arrays")
-    low, high = np.maximum(0, at - rng.integers(0, 4, at.shape)), np.minimum(tops, at + rng.integers(0, 4, at.shape))
+    low, high = (
+        np.maximum(0, at - rng.integers(0, 4, at.shape)),
+        np.minimum(tops, at + rng.integers(0, 4, at.shape)),
+    )
     low[:, arrays] = high[:, arrays] = at[:, arrays]
     return every, low, high
 
 
 @pytest.mark.parametrize("count", [800, pytest.param(8_000, marks=pytest.mark.slow)])
-def test_no_chip_of_clusters_is_better_than_a_box_around_it(clustered: Path, fine: dict[str, Any], count: int) -> None:
+def test_no_chip_of_clusters_is_better_than_a_box_around_it(
+    clustered: Path, fine: dict[str, Any], count: int
+) -> None:
     papers = Papers(clustered)
     grid, model = grid_of(fine, papers.problem["ownership"]), _model(papers)
     chips, low, high = _around(grid, 7, count)
@@ -65,7 +79,9 @@ def test_no_chip_of_clusters_is_better_than_a_box_around_it(clustered: Path, fin
     assert not any(out.any() for out in beyond.values())
     units = chips.clusters * chips.arrays * chips.rows * chips.columns
     assert (boxes.area <= chips.area).all() and (boxes.clock >= chips.clock).all()
-    assert (boxes.unit_rate >= units * chips.clock).all() and (boxes.all_ports >= chips.clusters * chips.port).all()
+    assert (boxes.unit_rate >= units * chips.clock).all() and (
+        boxes.all_ports >= chips.clusters * chips.port
+    ).all()
     assert (boxes.lane_rate >= chips.clusters * chips.lanes * chips.clock).all()
     assert (edges_of(chips, grid.made) > 0).all() and isinstance(boxes.taken(np.array([0])), Boxes)
     for graph in model.graphs:
@@ -75,7 +91,9 @@ def test_no_chip_of_clusters_is_better_than_a_box_around_it(clustered: Path, fin
             some = chips.taken(np.arange(min(40, len(chips)))) if mapped else chips
             exact = Costs(some, model.constants, mapped, "all", 16)
             for work in works:
-                assert (fastest.seconds(work)[: len(some)] <= exact.seconds(work) * (1 + 1e-12)).all()
+                assert (
+                    fastest.seconds(work)[: len(some)] <= exact.seconds(work) * (1 + 1e-12)
+                ).all()
 
 
 def test_boxes_of_clusters_cover_a_space_and_leave_what_is_below_the_goal(clustered: Path) -> None:
@@ -86,7 +104,9 @@ def test_boxes_of_clusters_cover_a_space_and_leave_what_is_below_the_goal(cluste
     chips = every.chips
     for goal, least in ((best * 1.0001, 1), (1e9, len(chips))):
         goals = lambda bottom, goal=goal: np.full(len(bottom), goal)  # noqa: E731
-        found = walk([_model(papers)], mean_of(problem), grid, problem["hbm_bytes"], goals, (), NOTHING)
+        found = walk(
+            [_model(papers)], mean_of(problem), grid, problem["hbm_bytes"], goals, (), NOTHING
+        )
         assert sum(found.closed.values()) + found.open == grid.combinations == every.combinations
         kept = found.chips(grid)[0].area
         assert len(kept) >= least
@@ -119,7 +139,9 @@ def test_an_answer_that_is_not_the_best_of_a_large_space_falls(
     assert held.holds and held.counted is not None and held.counted.boxes > 0, held.sentence()
 
 
-@pytest.mark.parametrize(("key", "value"), [("rows", 100), ("rows", "32"), ("clusters", 0), ("links", 1.0)])
+@pytest.mark.parametrize(
+    ("key", "value"), [("rows", 100), ("rows", "32"), ("clusters", 0), ("links", 1.0)]
+)
 def test_a_chip_that_a_large_space_of_clusters_has_not_is_no_answer(
     many: Papers, tmp_path: Path, key: str, value: Any
 ) -> None:
@@ -127,7 +149,9 @@ def test_a_chip_that_a_large_space_of_clusters_has_not_is_no_answer(
     assert check(many.write(tmp_path)).wrong
 
 
-def test_energy_in_large_spaces_of_clusters_is_looked_at_chip_by_chip(many: Papers, tmp_path: Path) -> None:
+def test_energy_in_large_spaces_of_clusters_is_looked_at_chip_by_chip(
+    many: Papers, tmp_path: Path
+) -> None:
     many.problem["objective"]["kind"] = "throughput_per_watt"
     found = check(many.write(tmp_path))
     assert found.wrong and found.counted is None

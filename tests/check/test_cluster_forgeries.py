@@ -1,4 +1,5 @@
-"""Runs under rules cluster on chips of clusters: good ones hold, forged ones do not, no unknown key is passed over."""
+"""Runs under rules cluster on chips of clusters: good ones hold, forged ones do not, no unknown key
+is passed over."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,9 @@ def scores(chooser: Chooser) -> list[float]:
     return chooser.scores()
 
 
-def test_a_good_run_holds_without_any_solver(clustered: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_good_run_holds_without_any_solver(
+    clustered: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     found = check(clustered)
     assert found.holds, found.sentence()
     assert check(Papers(clustered).write(tmp_path)).holds
@@ -66,10 +69,14 @@ def test_no_chip_but_the_best_is_proved_best(
     chooser.name(papers, order[rank])
     found = check(papers.write(tmp_path))
     better = scores[order[0]] < papers.certificate["bound"] * (1 - 1e-9)
-    assert found.holds is not better and ("nothing shows" in found.wrong) is better, found.sentence()
+    assert found.holds is not better and ("nothing shows" in found.wrong) is better, (
+        found.sentence()
+    )
 
 
-def test_no_bound_of_any_step_is_above_a_chip_s_own_score(clustered: Path, scores: list[float]) -> None:
+def test_no_bound_of_any_step_is_above_a_chip_s_own_score(
+    clustered: Path, scores: list[float]
+) -> None:
     papers = Papers(clustered)
     problem = papers.problem
     space = space_of(grid_of(problem["space"], problem["ownership"]), problem["hbm_bytes"])
@@ -89,7 +96,10 @@ KINDS = {
     "a stack that trims, cuts and compiles": ("", 'stack = "maxtext"\n'),
     "a stack that runs all in turn": ("", 'stack = "megatron-2021"\n'),
     "a stack that hides behind weight gradients": ("", 'stack = "megatron-2022"\n'),
-    "selective by operators, every second block": ("", 'stack = "torchtitan-eager"\n[stack]\nprefetch = "stage"\n'),
+    "selective by operators, every second block": (
+        "",
+        'stack = "torchtitan-eager"\n[stack]\nprefetch = "stage"\n',
+    ),
     "one mode of recompute": ("microbatches", 'recompute = ["full"]\nmicrobatches'),
 }
 

@@ -1,4 +1,5 @@
-"""A finished run whose answer was exchanged, every file and digest made consistent: what each command makes of it."""
+"""A finished run whose answer was exchanged, every file and digest made consistent: what each
+command makes of it."""
 
 import json
 import shutil
@@ -40,8 +41,14 @@ def worse(good: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     chooser.name(papers, chip)
     papers.write(run)
     task = chooser.plain.job.models[0]
-    ways = [one for one in task.configurations if chooser.plain.fits(task, one, papers.answer["hbm_bytes"])]
-    score, _, document, _ = min((chooser._answer(chip, way) for way in ways), key=lambda one: one[0])
+    ways = [
+        one
+        for one in task.configurations
+        if chooser.plain.fits(task, one, papers.answer["hbm_bytes"])
+    ]
+    score, _, document, _ = min(
+        (chooser._answer(chip, way) for way in ways), key=lambda one: one[0]
+    )
     view = result_view(chooser.plain.job, document, NONE, code_digest())
     proof = json.loads((good / "result.json").read_text())["certificate"]
     view["certificate"] = {**proof, "lower_bound": score, "gap": 0.0}
@@ -54,16 +61,26 @@ def test_an_exchanged_answer_does_not_hold(worse: Path, phaze: Callable[..., Ran
     assert ran.code == 1 and "does not hold" in ran.out
 
 
-def test_an_exchanged_answer_is_not_explained_as_the_best(worse: Path, phaze: Callable[..., Ran]) -> None:
+def test_an_exchanged_answer_is_not_explained_as_the_best(
+    worse: Path, phaze: Callable[..., Ran]
+) -> None:
     ran = phaze("explain", worse, "--workers", "1", "--flatness", "25%")
-    assert ran.code == 2 and "of its space is better than its answer by" in ran.err and "phaze verify" in ran.err
+    assert (
+        ran.code == 2
+        and "of its space is better than its answer by" in ran.err
+        and "phaze verify" in ran.err
+    )
     assert not (worse / "explanation.json").exists()
 
 
-def test_a_search_that_answers_from_a_folder_says_who_checks_it(worse: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_search_that_answers_from_a_folder_says_who_checks_it(
+    worse: Path, phaze: Callable[..., Ran]
+) -> None:
     shutil.copy(worse / "study.toml", worse.parent / "study.toml")
     ran = phaze("search", worse.parent / "study.toml", "--out", worse, "--workers", "1")
-    assert ran.code == 0 and ENDED in " ".join(ran.out.split()) and "phaze verify checks it" in ENDED
+    assert (
+        ran.code == 0 and ENDED in " ".join(ran.out.split()) and "phaze verify checks it" in ENDED
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Forged certificates: everything is made consistent, and none of them holds; another question is shown as one."""
+"""Forged certificates: everything is made consistent, and none of them holds; another question is
+shown as one."""
 
 import os
 import shutil
@@ -48,18 +49,25 @@ def test_no_chip_but_the_best_is_proved_best(
     chooser.name(papers, order[rank])
     found = check(papers.write(tmp_path))
     better = scores[order[0]] < papers.certificate["bound"] * (1 - 1e-9)
-    assert found.holds is not better and ("nothing shows" in found.wrong) is better, found.sentence()
+    assert found.holds is not better and ("nothing shows" in found.wrong) is better, (
+        found.sentence()
+    )
 
 
-def test_the_forger_s_tools_are_good(good: Path, tmp_path: Path, chooser: Chooser, scores: list[float]) -> None:
+def test_the_forger_s_tools_are_good(
+    good: Path, tmp_path: Path, chooser: Chooser, scores: list[float]
+) -> None:
     papers = Papers(good)
     chooser.name(papers, scores.index(min(scores)))
     assert check(papers.write(tmp_path)).holds
 
 
 @pytest.mark.parametrize("name", HONEST_ABOUT_ANOTHER)
-def test_another_question_is_shown_as_one(name: str, good: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
-    """A true theorem about another problem holds; its claim says what it is about, and ``verify`` what was asked."""
+def test_another_question_is_shown_as_one(
+    name: str, good: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    """A true theorem about another problem holds; its claim says what it is about, and ``verify``
+    what was asked."""
     forge, line = HONEST_ABOUT_ANOTHER[name]
     shutil.copytree(good, tmp_path / "run")
     before, papers = check(good), Papers(good)
@@ -73,18 +81,24 @@ def test_another_question_is_shown_as_one(name: str, good: Path, tmp_path: Path,
         assert ran.code == 1 and "problem.json" in ran.out
 
 
-def test_an_axis_dropped_with_the_answer_still_in_it_is_another_space(good: Path, tmp_path: Path) -> None:
+def test_an_axis_dropped_with_the_answer_still_in_it_is_another_space(
+    good: Path, tmp_path: Path
+) -> None:
     papers = Papers(good)
     axes = papers.problem["space"]["axes"]
     name = next(name for name, values in axes.items() if len(values) > 1)
     axes[name] = [papers.answer["chip"][name]]
     found = check(papers.write(tmp_path))
     assert (
-        found.holds and "not one that is bundled" in found.words[0] and f"{name} {axes[name][0]:g} to" in found.words[0]
+        found.holds
+        and "not one that is bundled" in found.words[0]
+        and f"{name} {axes[name][0]:g} to" in found.words[0]
     )
 
 
-def test_documents_that_another_reader_would_read_otherwise_are_refused(good: Path, tmp_path: Path) -> None:
+def test_documents_that_another_reader_would_read_otherwise_are_refused(
+    good: Path, tmp_path: Path
+) -> None:
     """A key twice at any depth, numbers beyond all bounds, marks before the text, text after it."""
     for name in ("problem.json", "graphs.json", "certificate.json"):
         text = (good / name).read_text()
@@ -110,7 +124,11 @@ def test_documents_that_another_reader_would_read_otherwise_are_refused(good: Pa
 def test_what_is_no_file_is_not_read(good: Path, tmp_path: Path) -> None:
     """A pipe would wait for ever, a device would never end, a link may lead round."""
     run = tmp_path / "run"
-    for title, target in {"a pipe": None, "a device": Path("/dev/zero"), "a loop": run / "certificate.json"}.items():
+    for title, target in {
+        "a pipe": None,
+        "a device": Path("/dev/zero"),
+        "a loop": run / "certificate.json",
+    }.items():
         shutil.rmtree(run, ignore_errors=True)
         shutil.copytree(good, run)
         path = run / "certificate.json"
@@ -122,7 +140,9 @@ def test_what_is_no_file_is_not_read(good: Path, tmp_path: Path) -> None:
         assert check(run).wrong.startswith("certificate.json"), title
 
 
-def test_a_certificate_of_another_run_is_refused(good: Path, clustered: Path, tmp_path: Path) -> None:
+def test_a_certificate_of_another_run_is_refused(
+    good: Path, clustered: Path, tmp_path: Path
+) -> None:
     for name in ("problem.json", "graphs.json", "certificate.json"):
         shutil.rmtree(tmp_path)
         shutil.copytree(good, tmp_path)
@@ -132,7 +152,16 @@ def test_a_certificate_of_another_run_is_refused(good: Path, clustered: Path, tm
 
 def test_files_that_are_missing_broken_or_huge_are_refused(good: Path, tmp_path: Path) -> None:
     for name in ("problem.json", "graphs.json", "certificate.json"):
-        for text in (None, "", "[]", "{", '{"schema":1,"schema":2}', '{"a":NaN}', "\x00", '{"a":' * 50_000):
+        for text in (
+            None,
+            "",
+            "[]",
+            "{",
+            '{"schema":1,"schema":2}',
+            '{"a":NaN}',
+            "\x00",
+            '{"a":' * 50_000,
+        ):
             shutil.rmtree(tmp_path)
             shutil.copytree(good, tmp_path)
             if text is None:

@@ -18,15 +18,24 @@ def test_good_fronts_hold_without_any_solver(cores: Path, clusters: Path) -> Non
     for folder, gap in ((cores, 0.1), (clusters, 1e-9)):
         found = check(folder)
         assert found.holds and found.proved == found.chips, found.sentence()
-        assert found.proved_gap == gap and found.designs == len(Papers(folder).certificate["front"]) > 2
+        assert (
+            found.proved_gap == gap
+            and found.designs == len(Papers(folder).certificate["front"]) > 2
+        )
         assert "designs" in found.words[-2] and "claim" in found.words[-1]
 
 
 def test_phaze_verifies_them_and_binds_them_to_their_study(
     clusters: Path, tmp_path: Path, phaze: Callable[..., Ran]
 ) -> None:
-    found = json.loads(phaze("verify", clusters, "--json", "--study", clusters.parent / "study.toml").out)
-    assert found["holds"] and found["checker"] == "independent" and found["run_id"] == check(clusters).run_id
+    found = json.loads(
+        phaze("verify", clusters, "--json", "--study", clusters.parent / "study.toml").out
+    )
+    assert (
+        found["holds"]
+        and found["checker"] == "independent"
+        and found["run_id"] == check(clusters).run_id
+    )
     text = (clusters.parent / "study.toml").read_text()
     (tmp_path / "other.toml").write_text(text.replace("batch = 16", "batch = 32"))
     ran = phaze("verify", clusters, "--study", tmp_path / "other.toml")
@@ -34,7 +43,11 @@ def test_phaze_verifies_them_and_binds_them_to_their_study(
     shutil.copytree(clusters, tmp_path / "run")
     (tmp_path / "run" / "journal.sqlite").unlink()
     document = json.loads((clusters / "front.json").read_text())
-    for change in (("points", 0, "metrics", "throughput"), ("points", 1, "models", 0, "data"), ("within", "power")):
+    for change in (
+        ("points", 0, "metrics", "throughput"),
+        ("points", 1, "models", 0, "data"),
+        ("within", "power"),
+    ):
         bad = place = json.loads(json.dumps(document))
         for step in change[:-1]:
             place = place[step]
@@ -49,7 +62,9 @@ def test_a_forged_front_of_cores_does_not_hold(name: str, cores: Path, tmp_path:
 
 
 @pytest.mark.parametrize("name", every_day([*EITHER, *OF_CLUSTERS], 7))
-def test_a_forged_front_of_clusters_does_not_hold(name: str, clusters: Path, tmp_path: Path) -> None:
+def test_a_forged_front_of_clusters_does_not_hold(
+    name: str, clusters: Path, tmp_path: Path
+) -> None:
     _refused({**EITHER, **OF_CLUSTERS}[name], clusters, tmp_path)
 
 
@@ -68,7 +83,9 @@ def test_a_good_front_holds_by_boxes(cores: Path, by_boxes: None) -> None:
 
 
 @pytest.mark.parametrize("name", every_day([*EITHER, *OF_CORES], 5))
-def test_a_forged_front_of_cores_does_not_hold_by_boxes(name: str, cores: Path, by_boxes: None, tmp_path: Path) -> None:
+def test_a_forged_front_of_cores_does_not_hold_by_boxes(
+    name: str, cores: Path, by_boxes: None, tmp_path: Path
+) -> None:
     _refused({**EITHER, **OF_CORES}[name], cores, tmp_path)
 
 
@@ -87,14 +104,17 @@ def test_another_question_that_holds_is_seen_in_the_claim(clusters: Path, tmp_pa
 
 
 def test_what_no_design_covers_must_not_fit(clusters: Path, tmp_path: Path) -> None:
-    """Chips cheaper than every design of a front that are shown to be too small close it; others do not."""
+    """Chips cheaper than every design of a front that are shown to be too small close it; others do
+    not."""
     papers = Papers(clusters)
     kept = sorted(papers.certificate["front"], key=lambda row: row["values"][1])[1:]
     papers.certificate["front"] = kept
     assert "nothing shows" in check(papers.write(tmp_path)).wrong
 
 
-def test_a_front_of_seconds_and_joules_says_that_it_is_not_covered(cores: Path, tmp_path: Path) -> None:
+def test_a_front_of_seconds_and_joules_says_that_it_is_not_covered(
+    cores: Path, tmp_path: Path
+) -> None:
     papers = Papers(cores)
     papers.problem["front"]["of"] = ["throughput", "energy"]
     assert "throughput and energy together" in check(papers.write(tmp_path)).missing
@@ -118,7 +138,10 @@ def test_a_front_of_joules_holds_and_one_that_betters_them_does_not(
     study, run = clusters.parent / "study.toml", tmp_path / "run"
     assert phaze("front", study, "--of", "energy,price", "--workers", "1", "--out", run).code == 0
     assert phaze("verify", run).code == 0
-    for change in (lambda rows: rows[1:], lambda rows: [{**rows[0], "values": [0.99 * rows[0]["values"][0], 1.0]}]):
+    for change in (
+        lambda rows: rows[1:],
+        lambda rows: [{**rows[0], "values": [0.99 * rows[0]["values"][0], 1.0]}],
+    ):
         papers = Papers(run)
         papers.certificate["front"] = change(papers.certificate["front"])
         assert check(papers.write(tmp_path)).wrong

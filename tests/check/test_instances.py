@@ -1,4 +1,5 @@
-"""examples/instances: every one is read and its claim checked; ``python -m examples.instances.make`` writes them."""
+"""examples/instances: every one is read and its claim checked; ``python -m
+examples.instances.make`` writes them."""
 
 import json
 from itertools import combinations, pairwise
@@ -31,7 +32,9 @@ def _slots(problem: ScheduleProblem, rows: list[list[Any]]) -> tuple[Slot, ...]:
     for one, (start, tensor, vector) in zip(problem.operators, rows, strict=True):
         spread = tensor is None and vector is None
         length = one.all_cores_s if spread else one.one_core_s
-        found.append(Slot(one.id, spread, start, start + (0.0 if one.free else length), tensor, vector))
+        found.append(
+            Slot(one.id, spread, start, start + (0.0 if one.free else length), tensor, vector)
+        )
     return tuple(found)
 
 
@@ -41,7 +44,9 @@ def test_a_schedule_is_one_and_nothing_is_shorter(name: str, tmp_path: Path) -> 
     (tmp_path / "operators.json").write_text(json.dumps(instance["problem"]))
     problem, optimum = load_problem(str(tmp_path / "operators.json")), instance["optimum_s"]
     slots = _slots(problem, instance["certificate"]["slots"])
-    schedule = Schedule(problem.rules, optimum, instance["bound_s"], slots, Effort("none", 0, 0, 0, 0))
+    schedule = Schedule(
+        problem.rules, optimum, instance["bound_s"], slots, Effort("none", 0, 0, 0, 0)
+    )
     assert not faults(problem, schedule)
     assert max(slot.end_s for slot in slots) == pytest.approx(optimum, rel=1e-9)
     found = solve(problem)
@@ -55,16 +60,24 @@ def test_a_plan_is_found_again(name: str) -> None:
     found = fastest_plan(problem_of(instance["problem"], name))
     assert found is not None
     assert found.batch_s == pytest.approx(instance["optimum_s"], rel=1e-12)
-    assert instance["certificate"]["plan"]["batch_s"] == instance["optimum_s"] == instance["bound_s"]
+    assert (
+        instance["certificate"]["plan"]["batch_s"] == instance["optimum_s"] == instance["bound_s"]
+    )
 
 
 def test_no_plan_of_the_small_placement_is_faster() -> None:
-    """Every cut of the chain over its four devices, every number of replicas, by the formula of docs/placement.md; all
-    fits, so nothing is recomputed."""
+    """Every cut of the chain over its four devices, every number of replicas, by the formula of
+    docs/placement.md; all fits, so nothing is recomputed."""
     instance = _instance("placement-small")
     problem = instance["problem"]
-    table, link, batch = problem["widths"]["1"], problem["link_bytes_per_s"], problem["microbatches"]
-    forward, backward = (np.array([one[key] for one in table["layers"]]) for key in ("forward_s", "backward_s"))
+    table, link, batch = (
+        problem["widths"]["1"],
+        problem["link_bytes_per_s"],
+        problem["microbatches"],
+    )
+    forward, backward = (
+        np.array([one[key] for one in table["layers"]]) for key in ("forward_s", "backward_s")
+    )
     sent = {edge["from"]: edge["bytes"] for edge in table["edges"]}
     size, best = len(forward), float("inf")
     for stages in range(1, problem["devices"] + 1):

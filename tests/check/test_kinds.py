@@ -1,4 +1,5 @@
-"""Every kind of search that the checker covers holds, the others are named; no bound is above a chip's score."""
+"""Every kind of search that the checker covers holds, the others are named; no bound is above a
+chip's score."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,13 +19,20 @@ from tests.conftest import Ran
 from tests.search.test_verify import STUDY, finished
 
 ONE = 'models = [{{name = "bert-large", sequence = 64}}]'
-TWO = 'models = [{{name = "bert-large", sequence = 64}}, {{name = "gpt2-xl", sequence = 64, weight = 2}}]'
+TWO = (
+    'models = [{{name = "bert-large", sequence = 64}}, {{name = "gpt2-xl", sequence = 64, '
+    "weight = 2}}]"
+)
 COVERED = {
     "several models": (ONE, TWO, ""),
     "raw throughput of several models": (ONE, TWO, '[objective]\nmean = "arithmetic"\n'),
     "a power limit": ("", "", "[budget]\npower = 100\n"),
     "a price limit": ("", "", "[budget]\nusd = 650\n"),
-    "recompute stage by stage": ("microbatches = [1, 2]", 'microbatches = [1, 2]\nrecompute = ["best"]', ""),
+    "recompute stage by stage": (
+        "microbatches = [1, 2]",
+        'microbatches = [1, 2]\nrecompute = ["best"]',
+        "",
+    ),
     "no residency": ("", "", "[cost]\nresidency = false\n"),
 }
 NOT_COVERED = {
@@ -35,17 +43,22 @@ NOT_COVERED = {
 
 def _some(names: Iterable[str], everyday: set[str]) -> list[Any]:
     """All of them, those that are not for every day marked slow."""
-    return [name if name in everyday else pytest.param(name, marks=pytest.mark.slow) for name in names]
+    return [
+        name if name in everyday else pytest.param(name, marks=pytest.mark.slow) for name in names
+    ]
 
 
 @pytest.mark.parametrize("name", _some(COVERED, {"several models", "no residency"}))
 def test_a_kind_that_is_covered_holds(name: str, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
-    """Where schedules are packings that no bound of the checker meets, ``verify`` names the solver."""
+    """Where schedules are packings that no bound of the checker meets, ``verify`` names the
+    solver."""
     old, new, more = COVERED[name]
     run = finished(tmp_path, STUDY.replace(old, new) + more if old else STUDY + more)
     found = check(run)
     beyond = name == "no residency" and not found.holds
-    assert found.holds is not beyond and ("nothing shows" in found.wrong) is beyond, found.sentence()
+    assert found.holds is not beyond and ("nothing shows" in found.wrong) is beyond, (
+        found.sentence()
+    )
     ran = phaze("verify", run)
     said = " ".join(ran.out.split())
     assert (ran.code == 0 and "16 chips proved" in said) or "limit" in name, ran.out
@@ -56,7 +69,9 @@ def test_a_kind_that_is_covered_holds(name: str, tmp_path: Path, phaze: Callable
 
 
 @pytest.mark.parametrize("name", _some(NOT_COVERED, {"another synchronisation"}))
-def test_a_kind_that_is_not_covered_says_so(name: str, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_kind_that_is_not_covered_says_so(
+    name: str, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     run = finished(tmp_path, STUDY + NOT_COVERED[name])
     assert check(run).missing
     ran = phaze("verify", run)
@@ -67,7 +82,11 @@ def test_no_bound_of_any_step_is_above_a_chip_s_own_score(good: Path) -> None:
     papers, scores = Papers(good), Chooser(good).scores()
     problem, memories = papers.problem, papers.problem["hbm_bytes"]
     space = space_of(grid_of(problem["space"], problem["ownership"]), memories)
-    parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
+    parts = (
+        papers.graphs["models"][0],
+        papers.certificate["fusion"][0],
+        papers.certificate["multipliers"][0],
+    )
     model = model_of(problem["models"][0], *parts, True, memories)
     state = start([model], mean_of(problem), space, 1e6)
     for step in model.steps:
@@ -82,17 +101,25 @@ def test_tensors_that_share_their_storage_are_kept_once(good: Path) -> None:
     papers = Papers(good)
     kept = papers.layer()["none"]["saved_bytes"] - 1_024
     papers.layer()["none"]["saved_bytes"] = kept
-    parts = (papers.graphs["models"][0], papers.certificate["fusion"][0], papers.certificate["multipliers"][0])
+    parts = (
+        papers.graphs["models"][0],
+        papers.certificate["fusion"][0],
+        papers.certificate["multipliers"][0],
+    )
     model = model_of(papers.problem["models"][0], *parts, True, papers.problem["hbm_bytes"])
     assert kept in {layer.modes[0].kept for layer in model.graphs[papers.model["graph"]].layers}
 
 
-def test_a_study_binds_a_run_to_its_question(good: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_study_binds_a_run_to_its_question(
+    good: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     assert phaze("verify", good, "--study", good.parent / "study.toml").code == 0
     text = (good.parent / "study.toml").read_text()
     (tmp_path / "other.toml").write_text(text.replace("batch = 16", "batch = 32"))
     ran = phaze("verify", good, "--study", tmp_path / "other.toml")
-    assert ran.code == 1 and "models[0].training.batch is 16, and 32 was requested" in " ".join(ran.out.split())
+    assert ran.code == 1 and "models[0].training.batch is 16, and 32 was requested" in " ".join(
+        ran.out.split()
+    )
 
 
 def test_a_quick_check_says_that_it_is_no_proof(good: Path, phaze: Callable[..., Ran]) -> None:

@@ -1,4 +1,5 @@
-"""Every value of a question counts: another one in its place is refused, or the claim in words is another."""
+"""Every value of a question counts: another one in its place is refused, or the claim in words is
+another."""
 
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ REMARKS: tuple[tuple[Any, ...], ...] = (
     ("space", "base", "title"), ("baseline",), ("cluster",), ("rules",), ("budget",),
     *((*MACHINE, key) for key in ("name", "title", "chip", "stack", "enlarged_from", "limit")),
 )  # fmt: skip
-"""What nothing that is proved depends on: names, the chip that an answer is compared with, the network as it was before
-a chip's own links, what the space's rules were made from; all below them too."""
+"""What nothing that is proved depends on: names, the chip that an answer is compared with, the
+network as it was before a chip's own links, what the space's rules were made from; all below them
+too."""
 ALL = pytest.param(5, marks=pytest.mark.slow)
 
 

@@ -1,4 +1,5 @@
-"""Links of chips of cores as an axis: a chip's links are the innermost level of its network, under either rules."""
+"""Links of chips of cores as an axis: a chip's links are the innermost level of its network, under
+either rules."""
 
 from pathlib import Path
 
@@ -15,7 +16,9 @@ LINKED = SPACE.replace("[core_buffers]", "links = [1e9, 4e9, 16e9]\n[core_buffer
 @pytest.fixture(scope="module", params=["icml24", "cluster"])
 def linked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run over chips whose links differ."""
-    return finished(tmp_path_factory.mktemp("linked"), STUDY.replace("icml24", request.param), LINKED)
+    return finished(
+        tmp_path_factory.mktemp("linked"), STUDY.replace("icml24", request.param), LINKED
+    )
 
 
 def test_the_fastest_links_are_proved_to_be_best(linked: Path) -> None:

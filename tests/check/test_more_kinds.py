@@ -1,4 +1,5 @@
-"""Runs of every kind beyond the default question: good ones hold without any solver, forged ones are refused."""
+"""Runs of every kind beyond the default question: good ones hold without any solver, forged ones
+are refused."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,7 +24,9 @@ OWN = 'schema = "phaze.stack/1"\nname = "own"\nbase = "megatron-core"\n'
 Kind = tuple[str, str, str, str]
 
 
-def _kind(more: str, model: str = BERT, devices: int = 8, space: str = CLUSTERS, stack: str = "") -> Kind:
+def _kind(
+    more: str, model: str = BERT, devices: int = 8, space: str = CLUSTERS, stack: str = ""
+) -> Kind:
     study = CLUSTER_STUDY.replace(BERT, model).replace("devices = 8", f"devices = {devices}")
     return study + more, space, stack, model
 
@@ -39,32 +42,48 @@ KINDS = {
     ),
     "hybrid sharding": _kind('shard = [4, 8, "all"]\nzero = 3\n', NARROW, 32),
     "hybrid sharding, every stage of ZeRO": _kind("shard = [2, 8]\n", NARROW, 32),
-    "joules of hybrid sharding": _kind('shard = [2, 8]\n[objective]\nkind = "throughput_per_watt"\n', NARROW, 32),
+    "joules of hybrid sharding": _kind(
+        'shard = [2, 8]\n[objective]\nkind = "throughput_per_watt"\n', NARROW, 32
+    ),
     "joules of two models": _kind(
         '[objective]\nkind = "throughput_per_watt"\n',
-        'models = [{{name = "bert-large", sequence = 128}}, {{name = "gpt2-xl", sequence = 128, weight = 2}}]',
+        (
+            'models = [{{name = "bert-large", sequence = 128}}, {{name = "gpt2-xl", sequence '
+            "= 128, weight = 2}}]"
+        ),
     ),
     "a torus": _kind('cluster = "tpu-v4-pod"\n', devices=64),
-    "a block alone": _kind("", 'models = [{{name = "bert-large", sequence = 128, part = "block"}}]'),
+    "a block alone": _kind(
+        "", 'models = [{{name = "bert-large", sequence = 128, part = "block"}}]'
+    ),
     "torchtitan": _kind('stack = "torchtitan"\n'),
     "torchtitan, eager": _kind('stack = "torchtitan-eager"\n'),
     "GPipe": _kind('stack = "torchtitan-eager"\nfamily = ["gpipe"]\n'),
     "zero bubble in a V": _kind('stack = "torchtitan-eager"\nfamily = ["zb-v"]\n'),
-    "split families": _kind('stack = "torchtitan-eager"\nfamily = ["dualpipe-v", "zb-interleaved"]\n'),
+    "split families": _kind(
+        'stack = "torchtitan-eager"\nfamily = ["dualpipe-v", "zb-interleaved"]\n'
+    ),
     "fp8": _kind('precision = "fp8"\n'),
-    "fp8 whose largest values are sought": _kind('stack = "torchtitan"\nprecision = "fp8-tensorwise"\n'),
+    "fp8 whose largest values are sought": _kind(
+        'stack = "torchtitan"\nprecision = "fp8-tensorwise"\n'
+    ),
     "fp8 in blocks": _kind('precision = "fp8-block"\n', LLAMA),
     "mxfp8": _kind('precision = "mxfp8"\n', space=CLUSTERS_3),
     "nvfp4": _kind('precision = "nvfp4"\n', space=CLUSTERS_3),
     "context": _kind("context = [1, 2]\n", LLAMA),
-    "ways of a context": _kind('context = [2, 4]\ncontext_way = ["all_gather", "ulysses", "ring"]\n', LLAMA),
+    "ways of a context": _kind(
+        'context = [2, 4]\ncontext_way = ["all_gather", "ulysses", "ring"]\n', LLAMA
+    ),
     "a mixture": _kind("", MIXTRAL, 32),
     "experts": _kind("expert = [8]\n", MIXTRAL, 32),
     "experts beside widths": _kind('expert = [1, 8]\nsequence_parallel = "best"\n', MIXTRAL, 64),
     "experts in fp8": _kind('expert = [1, 8]\nprecision = "fp8"\n', MIXTRAL, 64),
     "experts of torchtitan": _kind('expert = [1, 8]\nstack = "torchtitan"\n', MIXTRAL, 64),
     "hidden exchanges": _kind(
-        'expert = [8]\nstack = "{folder}/own.toml"\n', QWEN, 1024, stack=OWN + "hidden_exchange = 0.5\n"
+        'expert = [8]\nstack = "{folder}/own.toml"\n',
+        QWEN,
+        1024,
+        stack=OWN + "hidden_exchange = 0.5\n",
     ),
     "exchanges beside shared experts": _kind(
         'expert = [8]\nstack = "{folder}/own.toml"\n',
@@ -85,7 +104,9 @@ EVERYDAY = {
 
 
 def _some(names: Iterable[str]) -> list[Any]:
-    return [name if name in EVERYDAY else pytest.param(name, marks=pytest.mark.slow) for name in names]
+    return [
+        name if name in EVERYDAY else pytest.param(name, marks=pytest.mark.slow) for name in names
+    ]
 
 
 def _run(folder: Path, kind: Kind) -> Path:
@@ -98,7 +119,11 @@ def _lost(*path: Any) -> Forgery:
     """Leave a key out."""
 
     def forge(papers: Papers) -> None:
-        own: Any = {"problem": papers.problem, "certificate": papers.certificate, "graphs": papers.graphs}
+        own: Any = {
+            "problem": papers.problem,
+            "certificate": papers.certificate,
+            "graphs": papers.graphs,
+        }
         for key in path[:-1]:
             own = own[key]
         del own[path[-1]]
@@ -117,7 +142,9 @@ EVERY: dict[str, Forgery] = {
     "a plan without its family": _lost(*MODEL, "family"),
     "a stack without its families": _lost(*STACK, "families"),
     "a job without its precision": _lost(*TRAINING, "precision"),
-    "a slower host": both(times(*STACK, "host_s", by=3.0), put(*STACK, "accumulation_apart", value=300.0)),
+    "a slower host": both(
+        times(*STACK, "host_s", by=3.0), put(*STACK, "accumulation_apart", value=300.0)
+    ),
     "a memory that is not there": put(*STACK, "reserve_bytes", value=1e13),
 }
 
@@ -146,7 +173,8 @@ OWN_FORGERIES: dict[str, dict[str, Forgery]] = {
         "a rule that there is not": put(*STACK, "schedule", value="Links"),
     },
     "hybrid sharding": {
-        "shared out over others": both(put(*MODEL, "shard", value=2), put(*TRAINING, "shards", value=[2])),
+        "shared out over others": both(put(*MODEL, "shard", value=2),
+        put(*TRAINING, "shards", value=[2])),
         "shared out over some, not said": _lost(*TRAINING, "shards"),
         "a plan that does not say": _lost(*MODEL, "shard"),
         "over a number of ranks that does not divide": put(*MODEL, "shard", value=7),
@@ -157,7 +185,8 @@ OWN_FORGERIES: dict[str, dict[str, Forgery]] = {
         "a format that is faster": put(*TRAINING, "constants", "rates", value=[[8, 8.0]]),
         "casts that are left out": lambda papers: papers.certificate["fusion"][0][papers.model["graph"]][1][0].pop(),
         "16 bits at the price of 8": both(
-            put(*TRAINING, "precision", value="bf16"), put(*TRAINING, "machine", "precision", value="bf16")
+            put(*TRAINING, "precision", value="bf16"),
+            put(*TRAINING, "machine", "precision", value="bf16")
         ),
     },
     "joules": {

@@ -6,7 +6,10 @@ from tests.check.mutants import MUTANTS, SOURCE, Mutant, dies
 
 
 def test_every_mutant_changes_a_line_that_is_there() -> None:
-    texts = {mutant.file: (SOURCE / "check" / mutant.file).read_text(encoding="utf-8") for mutant in MUTANTS}
+    texts = {
+        mutant.file: (SOURCE / "check" / mutant.file).read_text(encoding="utf-8")
+        for mutant in MUTANTS
+    }
     assert len(MUTANTS) >= 30
     assert [mutant.old for mutant in MUTANTS if texts[mutant.file].count(mutant.old) != 1] == []
 

@@ -1,4 +1,5 @@
-"""What the page lists as not checkable yet is what the checker says so of: each is asked for, and none is missing."""
+"""What the page lists as not checkable yet is what the checker says so of: each is asked for, and
+none is missing."""
 
 import re
 from collections.abc import Callable
@@ -27,7 +28,12 @@ def _regret(papers: Papers, _: Papers) -> None:
 
 def _many(papers: Papers, _: Papers) -> None:
     axes = papers.problem["space"]["axes"]
-    axes.update({name: [float(value) for value in range(1, 60)] for name in ("clusters", "arrays", "rows", "columns")})
+    axes.update(
+        {
+            name: [float(value) for value in range(1, 60)]
+            for name in ("clusters", "arrays", "rows", "columns")
+        }
+    )
     papers.problem["objective"]["kind"] = "throughput_per_watt"
 
 
@@ -57,25 +63,41 @@ def _set(*path: Any, value: Any) -> Change:
 
 LISTED: dict[str, tuple[str, Change]] = {
     "the schedule rule `overlap`": ("clustered", _set(*STACK, "schedule", value="overlap")),
-    'the schedule rule `icml24` with `stages = "layers"`': ("clustered", _set(*STACK, "schedule", value="icml24")),
-    "stacks that mix keys of both settings": ("good", _set(*STACK, "synchronisation", value="share")),
+    (
+        'the schedule rule `icml24` with '
+        '`stages = "layers"`'
+    ): ("clustered", _set(*STACK, "schedule", value="icml24")),
+    (
+        "stacks that mix keys of "
+        "both settings"
+    ): ("good", _set(*STACK, "synchronisation", value="share")),
     "energy, cost and carbon on chips of cores": (
         "good", _set("problem", "objective", "kind", value="throughput_per_usd"),
     ),
-    "measured base chips of a space": ("clustered", _set(*TRAINING, "constants", "clock_hz", value=1e9)),
+    (
+        "measured base chips "
+        "of a space"
+    ): ("clustered", _set(*TRAINING, "constants", "clock_hz", value=1e9)),
     "least regret where passes are schedules or more than time counts": ("good", _regret),
     "base chips of several dies": ("clustered", _set(*DESIGN, "built", "dies", value=2)),
     "a budget that is a chip of clusters": ("clustered", _budget),
     "calls that share parameters with several others apart": (
         "clustered", _graphs(ties=[["a", [0, 1], 4], ["b", [1, 2], 4]]),
     ),
-    "fronts of two metrics of a run": ("clusters", _set("problem", "front", "of", value=["throughput", "energy"])),
+    (
+        "fronts of two "
+        "metrics of a run"
+    ): ("clusters", _set("problem", "front", "of", value=["throughput", "energy"])),
     "fronts of energy, cost or carbon of several models": ("clusters", _several),
-    "spaces of more than 50 million combinations where boxes do not apply (of clusters 10 million)": (
+    (
+        "spaces of more than 50 million combinations where boxes do not apply (of clusters "
+        "10 million)"
+    ): (
         "clustered", _many,
     ),
     "plans under rules icml24": ("proof", _set(*STACK, "stages", value="icml24")),
-    "any key of a run's documents that is not in the checker's own lists (`check/question.py`, `stack.py`, "
+    "any key of a run's documents that is not in the checker's own lists "
+        "(`check/question.py`, `stack.py`, "
     "`job.py`)": ("good", _set("problem", "trust", value=1)),
 }  # fmt: skip
 

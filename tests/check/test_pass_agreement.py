@@ -1,5 +1,5 @@
-"""Passes of layers take what phaze says under every schedule rule with a formula, and no bound of links is above its
-best schedule, on random times of operators."""
+"""Passes of layers take what phaze says under every schedule rule with a formula, and no bound of
+links is above its best schedule, on random times of operators."""
 
 import json
 from typing import Any
@@ -34,7 +34,9 @@ MANY = pytest.param(10_000, marks=pytest.mark.slow)
 REQUESTS = {
     "bert-large": ModelRequest(model="bert-large", rank=Rank(tensor=2, microbatch=1, sequence=128)),
     # Two attention matrices a rank, which Megatron's softmax kernel does not take.
-    "bert-large, 2 heads": ModelRequest(model="bert-large", rank=Rank(tensor=8, microbatch=1, sequence=128)),
+    "bert-large, 2 heads": ModelRequest(
+        model="bert-large", rank=Rank(tensor=8, microbatch=1, sequence=128)
+    ),
     "llama3-8b": ModelRequest(
         model="llama3-8b", rank=Rank(tensor=4, microbatch=1, sequence=128, sequence_parallel=True)
     ),
@@ -47,15 +49,26 @@ def _machine(stack: Stack) -> Machine:
 
 
 def _both(request: ModelRequest, stack: Stack, rule: Rules) -> list[tuple[LoweredPass, TimedPass]]:
-    """The two passes of the layer that is called most, as phaze runs them and as the checker does."""
-    model, machine = load(request), _machine(replace(stack, schedule=rule, hides_tensor_collectives=False))
+    """The two passes of the layer that is called most, as phaze runs them and as the checker
+    does."""
+    model, machine = (
+        load(request),
+        _machine(replace(stack, schedule=rule, hides_tensor_collectives=False)),
+    )
     at = max(range(len(model.layers)), key=model.count)
     raw = traced.traced_layer(json.loads(json.dumps(store.plain(model)))["layers"][at])
-    layer = traced.with_sums(with_plain_softmaxes(raw, stack.softmax_matrices), stack.accumulation_inside)
+    layer = traced.with_sums(
+        with_plain_softmaxes(raw, stack.softmax_matrices), stack.accumulation_inside
+    )
     passes = run_passes(model.layers[at], PassBuilder(machine, RULE[rule]))
-    hides = Exchanging(stack.hidden_exchange, stack.overlaps_shared_experts, stack.deduplicated_exchange)
+    hides = Exchanging(
+        stack.hidden_exchange, stack.overlaps_shared_experts, stack.deduplicated_exchange
+    )
     found = []
-    for trace, own, back in ((layer.forward, passes.forward, False), (layer.backward, passes.backward, True)):
+    for trace, own, back in (
+        (layer.forward, passes.forward, False),
+        (layer.backward, passes.backward, True),
+    ):
         fused = pass_of(trace, layer.tensors, [list(group) for group in own.members], True)
         mine = timed(fused, rule, stack.piecewise_collectives, back, stack.host_s, hides)
         found.append((own, mine))
@@ -74,19 +87,26 @@ def test_passes_take_what_phaze_says(rule: Rules, count: int) -> None:
                 waits = mine.waits(network)
                 assert np.allclose(waits, theirs.waits_s, rtol=1e-12, atol=0)
                 busy = np.array([work.core not in ("none", "network") for work in theirs.works])
-                spread = np.where(busy[:, None], 10.0 ** rng.uniform(-6, -3, (len(busy), each)), 0.0)
+                spread = np.where(
+                    busy[:, None], 10.0 ** rng.uniform(-6, -3, (len(busy), each)), 0.0
+                )
                 joined = theirs._joined(spread, spread, 0 * spread)
                 times = Times(*joined, np.ones(each, np.int64), np.ones(each, np.int64))
                 units = theirs.bound(times)
                 known = theirs.with_host(units)
-                assert np.allclose(mine.seconds(spread, waits), known, rtol=1e-9, atol=0), (name, rule)
+                assert np.allclose(mine.seconds(spread, waits), known, rtol=1e-9, atol=0), (
+                    name,
+                    rule,
+                )
                 seen += each
                 for chip in range(min(3, each)) if rule == "links" else ():
                     _scheduled(theirs, mine, times, spread, waits, chip)
     assert seen >= 0.9 * count
 
 
-def _scheduled(theirs: LoweredPass, mine: TimedPass, times: Times, spread: Any, waits: Any, chip: int) -> None:
+def _scheduled(
+    theirs: LoweredPass, mine: TimedPass, times: Times, spread: Any, waits: Any, chip: int
+) -> None:
     """A schedule that phaze finds is one, and one that starts too early is none."""
     found, one = theirs.schedule(times, chip), spread[:, [chip]]
     starts = [slot.start_s for slot in found.slots]
@@ -122,11 +142,16 @@ def test_queues_accept_schedules_and_no_bound_is_above_the_best_one(count: int) 
         for a, b in sorted(problem.edges, key=lambda edge: edge[1]):
             before[b] |= before[a] | 1 << a
         cores = tuple(operator.core != "none" for operator in problem.operators)
-        network = tuple(operator.network or operator.core == "none" for operator in problem.operators)
+        network = tuple(
+            operator.network or operator.core == "none" for operator in problem.operators
+        )
         own = Queues(cores, network, tuple(before))
         seconds = np.array([operator.all_cores_s for operator in problem.operators])
         starts = [slot.start_s for slot in found.slots]
-        assert abs(own.makespan(starts, seconds, "slots") - found.makespan_s) <= 1e-9 * found.makespan_s
+        assert (
+            abs(own.makespan(starts, seconds, "slots") - found.makespan_s)
+            <= 1e-9 * found.makespan_s
+        )
         low = float(own.least(seconds[:, None])[0])
         assert low <= found.makespan_s * (1 + 1e-9), problem
         met += low >= found.makespan_s * (1 - 1e-9)

@@ -27,7 +27,11 @@ from tests.placement.placement_cases import (
 )
 from tests.placement.test_pipeline import levelled
 
-NAMES = ("tight-llama2-7b-w8-K256-f0.5-r0", "gpt2xl-w4-K1024-h32-r1", "bertlarge-w1-K16-h16-mb1000-r1-Adam-p12")
+NAMES = (
+    "tight-llama2-7b-w8-K256-f0.5-r0",
+    "gpt2xl-w4-K1024-h32-r1",
+    "bertlarge-w1-K16-h16-mb1000-r1-Adam-p12",
+)
 PROBLEMS: dict[str, PlacementProblem] = {
     **{case.name: case.problem for case in published() if case.name in NAMES},
     "levels": replace(levelled(), hbm_bytes=560.0, microbatches=40),
@@ -72,11 +76,13 @@ def _corrupted(value: Any) -> list[Any]:
     return [value * (1 + 1e-6) + 1e-6]
 
 
-def _says_the_same(problem: PlacementProblem, document: dict[str, Any], path: tuple[Any, ...], wrong: Any) -> bool:
+def _says_the_same(
+    problem: PlacementProblem, document: dict[str, Any], path: tuple[Any, ...], wrong: Any
+) -> bool:
     """Whether a stage is only said to save in the other of two ways that are one for its layers.
 
-    A layer without anything to save selectively saves all: in a stage of such layers alone none and selective are the
-    same plan, and every number is true of both.
+    A layer without anything to save selectively saves all: in a stage of such layers alone none and
+    selective are the same plan, and every number is true of both.
     """
     if path[-1] != "recompute" or {_at(document, path), wrong} != {"none", "selective"}:
         return False
@@ -89,13 +95,16 @@ def _says_the_same(problem: PlacementProblem, document: dict[str, Any], path: tu
 def require_every_field_checked(
     problem: PlacementProblem, document: dict[str, Any], trusted: tuple[str, ...] = ()
 ) -> None:
-    """The document passes, and no longer when one of its fields, but the trusted, says anything else."""
+    """The document passes, and no longer when one of its fields, but the trusted, says anything
+    else."""
     assert objected(problem, document) == []
     for path in set(leaves(document)):
         for wrong in () if path[-1] in trusted else _corrupted(_at(document, path)):
             changed = copy.deepcopy(document)
             _at(changed, path[:-1])[path[-1]] = wrong
-            assert bool(objected(problem, changed)) != _says_the_same(problem, document, path, wrong), (path, wrong)
+            assert bool(objected(problem, changed)) != _says_the_same(
+                problem, document, path, wrong
+            ), (path, wrong)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -124,8 +133,19 @@ def _variants(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {**document, "stages": stages[1:]}
     yield {**document, "stages": [*stages, stages[-1]]}
     yield {**document, "stages": stages[::-1]}
-    yield {**document, "breakdown": {key: value for key, value in document["breakdown"].items() if key != "bubble_s"}}
-    yield {**document, "breakdown": {**document["breakdown"], "forward_s": document["breakdown"]["forward_s"] + 1e-3}}
+    yield {
+        **document,
+        "breakdown": {
+            key: value for key, value in document["breakdown"].items() if key != "bubble_s"
+        },
+    }
+    yield {
+        **document,
+        "breakdown": {
+            **document["breakdown"],
+            "forward_s": document["breakdown"]["forward_s"] + 1e-3,
+        },
+    }
     yield {**document, "tensor": 5}
 
 
@@ -140,12 +160,26 @@ def test_lost_repeated_and_reordered_stages_are_objected_to(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        (NAMES[0], [{"hbm_bytes": 1e9}, {"devices": 100}, {"microbatches": 10}, {"recompute": "full"}]),
-        ("levels", [{"hbm_bytes": 100.0}, {"devices": 3}, {"microbatches": 7}, {"zero": 1}, {"recompute": "full"}]),
+        (
+            NAMES[0],
+            [{"hbm_bytes": 1e9}, {"devices": 100}, {"microbatches": 10}, {"recompute": "full"}],
+        ),
+        (
+            "levels",
+            [
+                {"hbm_bytes": 100.0},
+                {"devices": 3},
+                {"microbatches": 7},
+                {"zero": 1},
+                {"recompute": "full"},
+            ],
+        ),
         ("chunks", [{"hbm_bytes": 10.0}, {"devices": 1}, {"microbatches": 7}, {"headroom": 0.9}]),
     ],
 )
-def test_a_plan_for_another_machine_is_objected_to(name: str, changes: list[dict[str, Any]]) -> None:
+def test_a_plan_for_another_machine_is_objected_to(
+    name: str, changes: list[dict[str, Any]]
+) -> None:
     problem, document = good(name)
     for change in changes:
         assert objected(replace(problem, **change), document), change

@@ -1,6 +1,8 @@
-"""For every rule of the plan checker a lie that breaks this rule and no other: each is refused, by that rule.
+"""For every rule of the plan checker a lie that breaks this rule and no other: each is refused, by
+that rule.
 
-The document is the true one of a problem; the problem, or one thing that nothing else follows from, is then another.
+The document is the true one of a problem; the problem, or one thing that nothing else follows from,
+is then another.
 """
 
 import copy
@@ -32,7 +34,13 @@ Lie = tuple[Mapping[str, Any], Change, str]
 LAYERS = tuple(PlacedLayer(i, 1.0 + i % 2, 2.0, 100.0, 50.0, False) for i in range(4))
 CHAIN = LayerGraph(1, LAYERS, tuple(LayerEdge(i, i + 1, 8.0) for i in range(3)))
 FLAT = icml24_problem(
-    (CHAIN,), devices=8, hbm_bytes=5000.0, link_bytes_per_s=4.0, microbatches=6, optimizer="sgd", recompute="none"
+    (CHAIN,),
+    devices=8,
+    hbm_bytes=5000.0,
+    link_bytes_per_s=4.0,
+    microbatches=6,
+    optimizer="sgd",
+    recompute="none",
 )
 LEVELS = (switch_level("inner", 2, 8.0, 0.0), switch_level("outer", 4, 2.0, 0.1))
 CLUSTER = PlacementProblem(
@@ -66,7 +74,9 @@ def _prices(problem: PlacementProblem) -> NetworkPrices:
 def _document(problem: PlacementProblem) -> Document:
     """Two stages in two replicas, in the last family of the problem."""
     shape = Shape(1, 2, 2, problem.rules.orders[0], problem.rules.families[-1].chunks)
-    plan = price(problem, shape, [StageCut((0, 1), "none"), StageCut((2, 3), "none")], _prices(problem))
+    plan = price(
+        problem, shape, [StageCut((0, 1), "none"), StageCut((2, 3), "none")], _prices(problem)
+    )
     return copy.deepcopy(dict(document_of(plan)))
 
 
@@ -94,34 +104,78 @@ def _nothing(_: Document) -> None:
 
 # An edge without bytes takes no time and no memory: only its direction can be wrong.
 BACK = replace(CHAIN, edges=(*CHAIN.edges, LayerEdge(3, 0, 0.0)))
-TERMS = ("forward_s", "backward_s", "recompute_s", "synchronisation_s", "bubble_s", "optimizer_s", "tied_s")
+TERMS = (
+    "forward_s",
+    "backward_s",
+    "recompute_s",
+    "synchronisation_s",
+    "bubble_s",
+    "optimizer_s",
+    "tied_s",
+)
 LIES: dict[str, Lie] = {
     "it is not a plan": ({}, _put("schema", value="phaze.plan/2"), "not a plan under rules"),
     "other rules": ({}, _put("rules", value="other"), "not a plan under rules"),
     "feasible is one": ({}, _put("feasible", value=1), "not a plan under rules"),
-    "true is not a number of replicas": ({}, _put("data", value=True), "data or family is out of range"),
-    "more replicas than microbatches": ({"microbatches": 1}, _nothing, "data or family is out of range"),
+    "true is not a number of replicas": (
+        {},
+        _put("data", value=True),
+        "data or family is out of range",
+    ),
+    "more replicas than microbatches": (
+        {"microbatches": 1},
+        _nothing,
+        "data or family is out of range",
+    ),
     "no replica": ({}, _put("data", value=0), "data or family is out of range"),
-    "a width that is not there": ({}, _put("tensor", value=2), "tensor or chunks are missing or out of range"),
+    "a width that is not there": (
+        {},
+        _put("tensor", value=2),
+        "tensor or chunks are missing or out of range",
+    ),
     "no stages": ({}, lambda document: document.pop("stages"), "missing or out of range"),
     "chunks that no family has": ({}, _put("chunks", value=5), "data or family is out of range"),
-    "a family that the rules do not have": ({}, _put("family", value="other"), "data or family is out of range"),
+    "a family that the rules do not have": (
+        {},
+        _put("family", value="other"),
+        "data or family is out of range",
+    ),
     "an edge runs backwards": ({"graphs": (BACK,)}, _nothing, "runs backwards"),
     "a layer appears twice": ({}, _put("stages", 1, "layers", value=[2, 3, 3]), "every layer once"),
-    "an empty stage": ({}, lambda d: d["stages"].append({**d["stages"][1], "layers": []}), "every layer once"),
-    "recompute that was not asked for": ({}, _put("stages", 0, "recompute", value="full"), "may not have the mode"),
+    "an empty stage": (
+        {},
+        lambda d: d["stages"].append({**d["stages"][1], "layers": []}),
+        "every layer once",
+    ),
+    "recompute that was not asked for": (
+        {},
+        _put("stages", 0, "recompute", value="full"),
+        "may not have the mode",
+    ),
     "recompute that is missing": ({"recompute": "full"}, _nothing, "may not have the mode"),
-    "layers in another order": ({}, _put("stages", 0, "layers", value=[1, 0]), "order in which they run"),
+    "layers in another order": (
+        {},
+        _put("stages", 0, "layers", value=[1, 0]),
+        "order in which they run",
+    ),
     "another depth": ({}, _put("pipeline", value=3), "pipeline or order"),
     "another order": ({}, _put("order", value="tensor"), "pipeline or order"),
     "more devices than there are": ({"devices": 3}, _nothing, "more than the 3"),
     "a forward time": ({}, _put("stages", 0, "forward_s", add=1e-6), "stages[0]: forward_s"),
     "a backward time": ({}, _put("stages", 1, "backward_s", add=1e-6), "stages[1]: backward_s"),
     "a stage's time": ({}, _put("stages", 1, "time_s", add=1e-6), "stages[1]: time_s"),
-    "a stage's memory": ({}, _put("stages", 1, "memory_bytes", add=1e-3), "stages[1]: memory_bytes"),
+    "a stage's memory": (
+        {},
+        _put("stages", 1, "memory_bytes", add=1e-3),
+        "stages[1]: memory_bytes",
+    ),
     "a stage's devices": ({}, _put("stages", 1, "devices", value=2), "stages[1]: devices"),
     **{
-        f"memory.{name}": ({}, _put("stages", 0, "memory", name, add=1e-3), f"stages[0]: memory.{name}")
+        f"memory.{name}": (
+            {},
+            _put("stages", 0, "memory", name, add=1e-3),
+            f"stages[0]: memory.{name}",
+        )
         for name in ("parameters", "gradients", "activations", "in_flight", "optimizer", "reserve")
     },
     "more memory than there is": ({"hbm_bytes": 590.0}, _nothing, "feasible is wrong"),
@@ -131,7 +185,11 @@ LIES: dict[str, Lie] = {
     "a negative bound": ({}, _put("lower_bound_s", value=-1.0), "exceeds the step"),
     "another batch": ({}, _put("batch_s", add=1e-6), "batch_s should be"),
     "other events": ({}, _put("simulated_s", add=-1e-6), "simulated_s should be"),
-    "a breakdown that does not add up": ({}, _put("breakdown", "transfer_s", add=1e-6), "does not sum"),
+    "a breakdown that does not add up": (
+        {},
+        _put("breakdown", "transfer_s", add=1e-6),
+        "does not sum",
+    ),
     "a breakdown of other terms": ({}, lambda d: d["breakdown"].update(idle_s=0.0), "does not sum"),
     "a breakdown without a term": ({}, lambda d: d["breakdown"].pop("tied_s"), "does not sum"),
     **{
@@ -190,7 +248,12 @@ def test_uneven_chunks_may_be_given_but_not_proved() -> None:
 
 def test_a_stage_without_blocks_cannot_be_proved_to_have_chunks() -> None:
     problem = with_layers(CHUNKS, lambda layer, _: replace(layer, block=layer.id < 2))
-    plan = price(problem, Shape(1, 2, 2, "pipeline", 2), [StageCut((0, 1), "none"), StageCut((2, 3), "none")], PRICES)
+    plan = price(
+        problem,
+        Shape(1, 2, 2, "pipeline", 2),
+        [StageCut((0, 1), "none"), StageCut((2, 3), "none")],
+        PRICES,
+    )
     document = {**document_of(plan), "lower_bound_s": plan.batch_s}
     found = objections(problem, document, PRICES)
     assert found == ["the blocks of a stage are not a multiple of its chunks"]
@@ -199,10 +262,18 @@ def test_a_stage_without_blocks_cannot_be_proved_to_have_chunks() -> None:
 @pytest.mark.parametrize(
     ("kind", "change", "said"),
     [
-        ("icml24", {"link_bytes_per_s": 5.0}, {"forward_s", "backward_s", "time_s", "batch_s", "simulated_s"}),
+        (
+            "icml24",
+            {"link_bytes_per_s": 5.0},
+            {"forward_s", "backward_s", "time_s", "batch_s", "simulated_s"},
+        ),
         ("cluster", {"hidden": 0.5}, {"batch_s", "simulated_s"}),
         ("cluster", {"reduction": "layers"}, {"batch_s", "simulated_s"}),
-        ("chunks", {"piece_start_s": 0.0}, {"forward_s", "backward_s", "time_s", "batch_s", "simulated_s"}),
+        (
+            "chunks",
+            {"piece_start_s": 0.0},
+            {"forward_s", "backward_s", "time_s", "batch_s", "simulated_s"},
+        ),
         (
             "chunks",
             {"overlapped_transfers": True},
@@ -217,7 +288,9 @@ def test_a_plan_of_another_value_of_the_rules_is_refused_by_what_follows_from_it
     problem = PROBLEMS[kind]
     other = replace(problem, rules=replace(problem.rules, **change))
     found = objections(other, _document(problem), _prices(problem))
-    assert {one.split(" should")[0].split(": ")[-1] for one in found if " should" in one} - {"the breakdown"} == said
+    assert {one.split(" should")[0].split(": ")[-1] for one in found if " should" in one} - {
+        "the breakdown"
+    } == said
 
 
 @pytest.mark.parametrize("zero", [1, 2, 3])
@@ -240,13 +313,17 @@ def test_replicas_that_lie_elsewhere_are_refused_by_their_seconds() -> None:
 
 def test_a_tie_that_costs_nothing_is_refused_by_its_seconds() -> None:
     tied = with_layers(
-        CLUSTER, lambda layer, _: replace(layer, tied="word", tied_bytes=8.0) if layer.id in (0, 3) else layer
+        CLUSTER,
+        lambda layer, _: (
+            replace(layer, tied="word", tied_bytes=8.0) if layer.id in (0, 3) else layer
+        ),
     )
     true = _document(tied)
     tied_s = true["breakdown"]["tied_s"]
     assert tied_s > 0
     assert objections(tied, true, _prices(tied)) == []
-    # Left out everywhere it is missing in both times; hidden in another term it is missing in its own.
+    # Left out everywhere it is missing in both times; hidden in another term it is missing in its
+    # own.
     assert set(objections(tied, _document(CLUSTER), _prices(tied))) == {
         "the breakdown does not sum to the step time",
         f"batch_s should be {true['batch_s']}",
@@ -254,7 +331,9 @@ def test_a_tie_that_costs_nothing_is_refused_by_its_seconds() -> None:
     }
     hidden = copy.deepcopy(true)
     hidden["breakdown"] |= {"tied_s": 0.0, "transfer_s": true["breakdown"]["transfer_s"] + tied_s}
-    assert [one.split(" {")[0] for one in objections(tied, hidden, _prices(tied))] == ["the breakdown should be"]
+    assert [one.split(" {")[0] for one in objections(tied, hidden, _prices(tied))] == [
+        "the breakdown should be"
+    ]
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)

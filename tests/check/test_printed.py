@@ -1,4 +1,5 @@
-"""Every plan and schedule that a command prints has passed the checker, as the document that is printed."""
+"""Every plan and schedule that a command prints has passed the checker, as the document that is
+printed."""
 
 import copy
 import time
@@ -18,7 +19,8 @@ Stated = list[tuple[dict[str, Any], dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def printed() -> Stated:
-    """The questions and documents of all plans of one answer: the best, its alternatives, the rules of thumb."""
+    """The questions and documents of all plans of one answer: the best, its alternatives, the rules
+    of thumb."""
     found: Stated = []
 
     def recorded(question: Any, document: Any) -> list[str]:
@@ -36,7 +38,14 @@ def printed() -> Stated:
 def test_a_figure_that_follows_from_the_step_time_is_checked(printed: Stated) -> None:
     for question, document in printed:
         assert plan_faults(question, document) == []
-        for name in ("tokens_per_s", "tokens_per_s_per_device", "devices_used", "batch_s", "devices", "microbatch"):
+        for name in (
+            "tokens_per_s",
+            "tokens_per_s_per_device",
+            "devices_used",
+            "batch_s",
+            "devices",
+            "microbatch",
+        ):
             lie = copy.deepcopy(document)
             lie[name] *= 2
             assert plan_faults(question, lie), name
@@ -61,11 +70,21 @@ OPERATORS = {
 
 
 def test_nothing_is_printed_that_the_checker_objects_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("phaze.placement.answer.plan_faults", lambda question, document: ["it is not so"])
+    monkeypatch.setattr(
+        "phaze.placement.answer.plan_faults", lambda question, document: ["it is not so"]
+    )
     solve = import_module("phaze.schedule.solve")
     monkeypatch.setattr(solve, "schedule_faults", lambda operators, schedule: ["it is not so"])
     with pytest.raises(PhazeError, match="it is not so"):
-        phaze.plan("bert-large", chip="a100-80gb", devices=2, batch=8, sequence=128, tensor=[1], microbatch=[1])
+        phaze.plan(
+            "bert-large",
+            chip="a100-80gb",
+            devices=2,
+            batch=8,
+            sequence=128,
+            tensor=[1],
+            microbatch=[1],
+        )
     with pytest.raises(PhazeError, match="it is not so"):
         phaze.place(Path(__file__).parents[2] / "examples" / "profile.json")
     with pytest.raises(AssertionError, match="it is not so"):

@@ -1,4 +1,5 @@
-"""Rules icml24 on chips of clusters: every cluster is a tensor and a vector core, behind its port."""
+"""Rules icml24 on chips of clusters: every cluster is a tensor and a vector core, behind its
+port."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,11 +41,20 @@ def _less(papers: Papers) -> None:
 
 FORGERIES: dict[str, Callable[[Papers], None]] = {
     "a lesser time": _less,
-    "another fan-out": put("problem", "space", "base", "clusters", "accelerator", "global_buffer", "fan_out", value=1),
+    "another fan-out": put(
+        "problem", "space", "base", "clusters", "accelerator", "global_buffer", "fan_out", value=1
+    ),
     "a software share": put(*TRAINING, "constants", "software_share", value=0.5),
     "an operator that starts sooner": put(*MODEL, "schedules", 1, 0, -1, 0, value=0.0),
     "more memory bandwidth": times(
-        "problem", "space", "base", "clusters", "accelerator", "hbm", "bandwidth_bytes_per_s", by=2.0
+        "problem",
+        "space",
+        "base",
+        "clusters",
+        "accelerator",
+        "hbm",
+        "bandwidth_bytes_per_s",
+        by=2.0,
     ),
 }
 

@@ -1,5 +1,5 @@
-"""On random chips of the paper's space no bound of the checker is above the score that phaze works out by schedules and
-placements, whichever step gave it."""
+"""On random chips of the paper's space no bound of the checker is above the score that phaze works
+out by schedules and placements, whichever step gave it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,14 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paper")
     study = STUDY.replace("{folder}/space.toml", "paper").replace(FEW, "microbatches = [1]")
     (folder / "study.toml").write_text(study.format(folder=folder))
-    arguments = ["search", str(folder / "study.toml"), "--out", str(folder / "run"), "--workers", "1"]
+    arguments = [
+        "search",
+        str(folder / "study.toml"),
+        "--out",
+        str(folder / "run"),
+        "--workers",
+        "1",
+    ]
     assert exit_code_of(app, arguments) == 0
     return folder / "run"
 

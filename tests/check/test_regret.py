@@ -1,4 +1,5 @@
-"""Least regret: the greatest time of a model relative to its own best chip, which the checker finds by itself."""
+"""Least regret: the greatest time of a model relative to its own best chip, which the checker finds
+by itself."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -71,7 +72,9 @@ def _left_out(papers: Papers) -> None:
 
 
 @pytest.mark.parametrize("forge", [_less, _more, _none, _left_out])
-def test_another_regret_is_refused(forge: Callable[[Papers], None], regret: Path, tmp_path: Path) -> None:
+def test_another_regret_is_refused(
+    forge: Callable[[Papers], None], regret: Path, tmp_path: Path
+) -> None:
     papers = Papers(regret)
     forge(papers)
     found = check(papers.write(tmp_path))

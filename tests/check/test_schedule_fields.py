@@ -77,21 +77,28 @@ def test_the_checker_objects_to_a_moved_operator() -> None:
         ("icml24", ("none", "tensor"), "runs alone"),
     ],
 )
-def test_what_may_run_together_depends_on_the_rules(rules: Rules, cores: tuple[Any, Any], said: str) -> None:
+def test_what_may_run_together_depends_on_the_rules(
+    rules: Rules, cores: tuple[Any, Any], said: str
+) -> None:
     operators = tuple(ScheduledOperator(f"o{i}", core, 1.0, 1.0) for i, core in enumerate(cores))
     apart = solve(ScheduleProblem(rules, 2, 2, operators, ((0, 1),)))
     slots = tuple(
-        replace(s, start_s=0.0, end_s=1.0, spread=True, tensor_core=None, vector_core=None) for s in apart.slots
+        replace(s, start_s=0.0, end_s=1.0, spread=True, tensor_core=None, vector_core=None)
+        for s in apart.slots
     )
     found = faults(
-        ScheduleProblem(rules, 2, 2, operators, ()), replace(apart, slots=slots, makespan_s=1.0, lower_bound_s=1.0)
+        ScheduleProblem(rules, 2, 2, operators, ()),
+        replace(apart, slots=slots, makespan_s=1.0, lower_bound_s=1.0),
     )
     assert bool(found) == bool(said)
     assert not said or said in found[0]
 
 
 def test_two_operators_on_one_core_clash() -> None:
-    operators = (ScheduledOperator("a", "tensor", 1.0, 1.0), ScheduledOperator("b", "tensor", 1.0, 1.0))
+    operators = (
+        ScheduledOperator("a", "tensor", 1.0, 1.0),
+        ScheduledOperator("b", "tensor", 1.0, 1.0),
+    )
     problem = ScheduleProblem("icml24", 2, 1, operators, ())
     good = solve(problem)
     assert {slot.tensor_core for slot in good.slots} == {0, 1}

@@ -1,4 +1,5 @@
-"""For every rule of the checker a lie that breaks this rule and no other: each is refused, by that rule."""
+"""For every rule of the checker a lie that breaks this rule and no other: each is refused, by that
+rule."""
 
 from dataclasses import replace
 
@@ -12,15 +13,22 @@ Said = tuple[str, bool, float, float, int | None, int | None]
 
 
 def _problem(
-    rules: Rules, operators: list[ScheduledOperator], edges: tuple[tuple[int, int], ...] = (), **more: object
+    rules: Rules,
+    operators: list[ScheduledOperator],
+    edges: tuple[tuple[int, int], ...] = (),
+    **more: object,
 ) -> ScheduleProblem:
     return ScheduleProblem(rules, 2, 2, tuple(operators), edges, **more)  # type: ignore[arg-type]
 
 
-def _schedule(rules: Rules, slots: list[Said], makespan_s: float | None = None, bound_s: float = 0.5) -> Schedule:
+def _schedule(
+    rules: Rules, slots: list[Said], makespan_s: float | None = None, bound_s: float = 0.5
+) -> Schedule:
     last = max(slot[3] for slot in slots)
     made = tuple(Slot(*slot) for slot in slots)
-    return Schedule(rules, last if makespan_s is None else makespan_s, bound_s, made, Effort("list"))
+    return Schedule(
+        rules, last if makespan_s is None else makespan_s, bound_s, made, Effort("list")
+    )
 
 
 def _tensor(
@@ -42,7 +50,11 @@ TWO = [_tensor("a"), _tensor("b")]
 BESIDE = [_single("a", 0.0, 0), _single("b", 0.0, 1)]
 SENT = ScheduledOperator("n", "none", 1.0, 1.0)
 ALSO = ScheduledOperator("m", "none", 1.0, 1.0)
-MOVES = [_tensor("a", 1.0, 1.0, hbm_s=1.0), _tensor("b", 1.0, 1.0, hbm_s=1.0), _tensor("c", 1.0, 1.0, hbm_s=1.0)]
+MOVES = [
+    _tensor("a", 1.0, 1.0, hbm_s=1.0),
+    _tensor("b", 1.0, 1.0, hbm_s=1.0),
+    _tensor("c", 1.0, 1.0, hbm_s=1.0),
+]
 
 LIES: dict[str, tuple[ScheduleProblem, Schedule, str]] = {
     "a collective beside an operator that holds the network": (
@@ -50,16 +62,36 @@ LIES: dict[str, tuple[ScheduleProblem, Schedule, str]] = {
         _schedule("links", [_spread("a", 0.0), _spread("n", 0.0)]),
         "use the network at the same time",
     ),
-    "an operator is missing": (_problem("icml24", TWO), _schedule("icml24", BESIDE[:1]), "not the operators"),
-    "operators change places": (_problem("icml24", TWO), _schedule("icml24", BESIDE[::-1]), "not the operators"),
-    "a negative start": (_problem("icml24", TWO), _schedule("icml24", [_single("a", -1.0, 0), BESIDE[1]]), "negative"),
+    "an operator is missing": (
+        _problem("icml24", TWO),
+        _schedule("icml24", BESIDE[:1]),
+        "not the operators",
+    ),
+    "operators change places": (
+        _problem("icml24", TWO),
+        _schedule("icml24", BESIDE[::-1]),
+        "not the operators",
+    ),
+    "a negative start": (
+        _problem("icml24", TWO),
+        _schedule("icml24", [_single("a", -1.0, 0), BESIDE[1]]),
+        "negative",
+    ),
     "a bound that is not a number": (
         _problem("icml24", TWO),
         _schedule("icml24", BESIDE, bound_s=float("nan")),
         "not a number",
     ),
-    "a makespan before the last end": (_problem("icml24", TWO), _schedule("icml24", BESIDE, 1.9), "the last end"),
-    "a makespan after the last end": (_problem("icml24", TWO), _schedule("icml24", BESIDE, 2.1), "the last end"),
+    "a makespan before the last end": (
+        _problem("icml24", TWO),
+        _schedule("icml24", BESIDE, 1.9),
+        "the last end",
+    ),
+    "a makespan after the last end": (
+        _problem("icml24", TWO),
+        _schedule("icml24", BESIDE, 2.1),
+        "the last end",
+    ),
     "a bound above the makespan": (
         _problem("icml24", TWO),
         _schedule("icml24", BESIDE, bound_s=2.1),
@@ -99,7 +131,11 @@ LIES: dict[str, tuple[ScheduleProblem, Schedule, str]] = {
         _problem("overlap", [_tensor("c", 1.0, 1.0), *MOVES[:2]], ((1, 0), (2, 0))),
         _schedule(
             "overlap",
-            [_single("c", 1, 0, length=1.0), _single("a", 0, 0, length=1.0), _single("b", 0, 1, length=1.0)],
+            [
+                _single("c", 1, 0, length=1.0),
+                _single("a", 0, 0, length=1.0),
+                _single("b", 0, 1, length=1.0),
+            ],
         ),
         "moved the bytes",
     ),
@@ -189,21 +225,34 @@ LIES: dict[str, tuple[ScheduleProblem, Schedule, str]] = {
         "same tensor core",
     ),
     "the same vector core": (
-        _problem("icml24", [ScheduledOperator("a", "both", 2.0, 1.0), ScheduledOperator("b", "vector", 2.0, 1.0)]),
+        _problem(
+            "icml24",
+            [ScheduledOperator("a", "both", 2.0, 1.0), ScheduledOperator("b", "vector", 2.0, 1.0)],
+        ),
         _schedule("icml24", [("a", False, 0.0, 2.0, 0, 1), _single("b", 0.0, 1, "vector")]),
         "same vector core",
     ),
     "bytes of a component that is over too soon": (
         _problem("overlap", [*MOVES[:2], _tensor("c", 1.0, 1.0)], ((0, 2), (1, 2))),
         _schedule(
-            "overlap", [_single("a", 0, 0, length=1.0), _single("b", 0, 1, length=1.0), _single("c", 1, 0, length=1.0)]
+            "overlap",
+            [
+                _single("a", 0, 0, length=1.0),
+                _single("b", 0, 1, length=1.0),
+                _single("c", 1, 0, length=1.0),
+            ],
         ),
         "moved the bytes",
     ),
     "a last component that moves on": (
         _problem("overlap", MOVES),
         _schedule(
-            "overlap", [_single("a", 0, 0, length=1.0), _single("b", 0, 1, length=1.0), _single("c", 1, 0, length=1.0)]
+            "overlap",
+            [
+                _single("a", 0, 0, length=1.0),
+                _single("b", 0, 1, length=1.0),
+                _single("c", 1, 0, length=1.0),
+            ],
         ),
         "the last end",
     ),
@@ -222,7 +271,11 @@ def test_the_same_schedules_without_the_lie_hold() -> None:
     assert faults(_problem("icml24", TWO), _schedule("icml24", BESIDE)) == []
     named = replace(_problem("companions", [SENT, _tensor("b", 1.0, 1.0)]), beside=((0, 1),))
     assert faults(named, _schedule("companions", [_spread("n", 0.0), _spread("b", 0.0)])) == []
-    apart = [_single("a", 0, 0, length=1.0), _single("b", 0, 1, length=1.0), _single("c", 2, 0, length=1.0)]
+    apart = [
+        _single("a", 0, 0, length=1.0),
+        _single("b", 0, 1, length=1.0),
+        _single("c", 2, 0, length=1.0),
+    ]
     assert faults(_problem("overlap", MOVES, ((0, 2), (1, 2))), _schedule("overlap", apart)) == []
     within = _problem("overlap", [_tensor("a"), ScheduledOperator("b", "vector", 2.0, 1.0)])
     assert faults(within, _schedule("overlap", [_spread("a", 0.0), _spread("b", 0.0)])) == []
@@ -230,4 +283,10 @@ def test_the_same_schedules_without_the_lie_hold() -> None:
     running = [_spread("a", 0.0), ("b", False, 0.5, 0.5, 0, None), ("c", False, 0.5, 0.5, 0, None)]
     assert faults(free, _schedule("icml24", running)) == [], "what takes no time disturbs nobody"
     close = 2.0 - 1e-10
-    assert faults(_problem("icml24", TWO, ((0, 1),)), _schedule("icml24", [BESIDE[0], _single("b", close, 0)])) == []
+    assert (
+        faults(
+            _problem("icml24", TWO, ((0, 1),)),
+            _schedule("icml24", [BESIDE[0], _single("b", close, 0)]),
+        )
+        == []
+    )

@@ -1,4 +1,5 @@
-"""Sweeps are verified point by point, and every command that answers prints an id: same input, same id."""
+"""Sweeps are verified point by point, and every command that answers prints an id: same input, same
+id."""
 
 import json
 import re
@@ -20,7 +21,18 @@ from tests.check.forge import Papers
 from tests.conftest import Ran
 
 ID = re.compile(r"Run id: ([0-9a-f]{64})")
-JOB = ("--chip", "a100-80gb", "--devices", "8", "--batch", "32", "--microbatch", "1", "--tensor", "1")
+JOB = (
+    "--chip",
+    "a100-80gb",
+    "--devices",
+    "8",
+    "--batch",
+    "32",
+    "--microbatch",
+    "1",
+    "--tensor",
+    "1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +51,9 @@ def _id(text: str) -> str:
     return str(found)
 
 
-def test_a_sweep_holds_point_by_point(sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_sweep_holds_point_by_point(
+    sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     ran = phaze("verify", sweep, "--json")
     found = json.loads(ran.out)
     assert ran.code == 0 and found["holds"] and len(found["points"]) == 2
@@ -110,23 +124,33 @@ def _dropped(document: dict[str, Any]) -> None:
     ],
 )
 def test_what_a_sweep_shows_follows_from_its_points_and_is_in_its_id(
-    forge: Callable[[dict[str, Any]], None], said: str, sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
+    forge: Callable[[dict[str, Any]], None],
+    said: str,
+    sweep: Path,
+    tmp_path: Path,
+    phaze: Callable[..., Ran],
 ) -> None:
     run = _forged(sweep, tmp_path)
     document = json.loads((run / "sweep.json").read_text())
     forge(document)
-    true = document_of(document["name"], document["over"], [best_in(point) for point in document["points"]])
+    true = document_of(
+        document["name"], document["over"], [best_in(point) for point in document["points"]]
+    )
     (run / "sweep.json").write_text(dumps(true, pretty=True) + "\n")
     ran = phaze("verify", run)
     assert ran.code == 1 and said in " ".join(ran.out.split()), ran.out
     assert id_in(run) != id_in(sweep), "the forgery does not carry the genuine id"
 
 
-def test_an_infeasible_point_is_not_called_proved(sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_an_infeasible_point_is_not_called_proved(
+    sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     run = _forged(sweep, tmp_path)
     document = json.loads((run / "sweep.json").read_text())
     _infeasible(document)
-    true = document_of(document["name"], document["over"], [best_in(point) for point in document["points"]])
+    true = document_of(
+        document["name"], document["over"], [best_in(point) for point in document["points"]]
+    )
     (run / "sweep.json").write_text(dumps(true, pretty=True) + "\n")
     (run / "points" / "001" / "result.json").unlink()
     ran = phaze("verify", run, "--json")
@@ -137,12 +161,17 @@ def test_an_infeasible_point_is_not_called_proved(sweep: Path, tmp_path: Path, p
 
 def test_the_label_of_a_value_follows_from_the_study() -> None:
     assert shown_value(64) == (64.0, "64") and shown_value(["16 GiB"]) == (16 * 2.0**30, "16 GiB")
-    assert shown_value(1234567.5) == (1234567.5, "1.23457e+06") and shown_value("1.5 GB/s") == (1.5e9, "1.5 GB/s")
+    assert shown_value(1234567.5) == (1234567.5, "1.23457e+06") and shown_value("1.5 GB/s") == (
+        1.5e9,
+        "1.5 GB/s",
+    )
     others: tuple[Any, ...] = (None, True, [1, 2], {}, "many")
     assert [shown_value(value) for value in others] == [None] * 5
 
 
-def test_points_that_are_exchanged_are_refused(sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_points_that_are_exchanged_are_refused(
+    sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     run = _forged(sweep, tmp_path)
     shutil.rmtree(run / "points" / "001")
     shutil.copytree(run / "points" / "000", run / "points" / "001")
@@ -150,18 +179,31 @@ def test_points_that_are_exchanged_are_refused(sweep: Path, tmp_path: Path, phaz
     assert ran.code == 1 and "points[1].value" in " ".join(ran.out.split())
 
 
-def test_a_point_of_another_study_is_refused(sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_point_of_another_study_is_refused(
+    sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     run = _forged(sweep, tmp_path)
     study = tmp_path / "other.toml"
     study.write_text((sweep.parent / "study.toml").read_text().replace("batch = 16", "batch = 32"))
     shutil.rmtree(run / "points" / "001")
-    again = phaze("search", study, "--set", "training.devices=8", "--out", run / "points" / "001", "--workers", "1")
+    again = phaze(
+        "search",
+        study,
+        "--set",
+        "training.devices=8",
+        "--out",
+        run / "points" / "001",
+        "--workers",
+        "1",
+    )
     assert again.code == 0
     ran = phaze("verify", run)
     assert ran.code == 1 and "differs from the first one in more than" in " ".join(ran.out.split())
 
 
-def test_answers_without_a_folder_have_an_id_that_is_their_document_s(phaze: Callable[..., Ran]) -> None:
+def test_answers_without_a_folder_have_an_id_that_is_their_document_s(
+    phaze: Callable[..., Ran],
+) -> None:
     job = ("plan", "--model", "bert-large", "--sequence", "128", *JOB)
     first = _id(phaze(*job).out)
     assert first == _id(phaze(*job).out) != _id(phaze(*job[:-1], "2").out)

@@ -1,5 +1,5 @@
-"""What ``phaze verify`` says of a folder beside its certificate: models, figures of a plan, answers that are not its
-own, and options that would not be heard."""
+"""What ``phaze verify`` says of a folder beside its certificate: models, figures of a plan, answers
+that are not its own, and options that would not be heard."""
 
 import json
 import shutil
@@ -29,10 +29,15 @@ def test_a_bundled_model_at_other_sizes_is_said_to_be_one_after_it_was_compared(
     good: Path, phaze: Callable[..., Ran]
 ) -> None:
     alone = check(good)
-    assert any("'bert-large', not a bundled model at its default sizes" in line for line in alone.words)
+    assert any(
+        "'bert-large', not a bundled model at its default sizes" in line for line in alone.words
+    )
     ran = phaze("verify", good)
     assert ran.code == 0
-    assert "bert-large, as bundled at these sizes (compared by phaze itself); sequence 64" in _words(ran)
+    assert (
+        "bert-large, as bundled at these sizes (compared by phaze itself); sequence 64"
+        in _words(ran)
+    )
 
 
 def test_graphs_of_ones_own_under_a_bundled_name_are_not_said_to_be_bundled(
@@ -65,14 +70,22 @@ def test_a_folder_with_a_second_answer_is_refused(
     ("fixture", "more", "said"),
     [
         ("good", ("--space", "paper", "--quick"), "--space: the answer is checked against"),
-        ("good", ("--space", "paper", "--study", "nowhere.toml"), "--space: the answer is checked against"),
+        (
+            "good",
+            ("--space", "paper", "--study", "nowhere.toml"),
+            "--space: the answer is checked against",
+        ),
         ("good", ("--gap", "0.1"), "--gap: a run has its own gap"),
         ("proof", ("--study", "nowhere.toml"), "has no study to compare with"),
         ("proof", ("--space", "paper"), "holds a plan.json"),
     ],
 )
 def test_an_option_that_would_not_be_heard_is_refused(
-    fixture: str, more: tuple[str, ...], said: str, request: pytest.FixtureRequest, phaze: Callable[..., Ran]
+    fixture: str,
+    more: tuple[str, ...],
+    said: str,
+    request: pytest.FixtureRequest,
+    phaze: Callable[..., Ran],
 ) -> None:
     ran = phaze("verify", request.getfixturevalue(fixture), *more)
     assert ran.code == 2 and said in ran.err, ran.err
@@ -91,7 +104,13 @@ def test_a_result_that_is_not_the_certificate_s_is_not_held_against_another_spac
 
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    rows = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    rows = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else None
+    )
     if rows is None:
         yield path
         return
@@ -113,13 +132,25 @@ def test_every_figure_of_a_plan_is_priced_anew(proof: Path) -> None:
     true = json.loads(json.dumps(restated(document, HEADROOM, "plan.json")))
     assert list(unlike(document, true, document["batch_s"])) == []
     stated = {key: value for key, value in document.items() if key in true}
-    assert {"tokens_per_s", "mfu", "memory_left", "breakdown", "stages", "constants", "simulated_s"} <= set(stated)
+    assert {
+        "tokens_per_s",
+        "mfu",
+        "memory_left",
+        "breakdown",
+        "stages",
+        "constants",
+        "simulated_s",
+    } <= set(stated)
     assert set(document) - set(true) <= {*UNPRICED, "job", "lower_bound_s", "proved", "rules"}
     for path in _leaves(stated):
         old: Any = stated
         for step in path:
             old = old[step]
-        other = old * 1.001 + 1 if isinstance(old, float | int) and not isinstance(old, bool) else "another"
+        other = (
+            old * 1.001 + 1
+            if isinstance(old, float | int) and not isinstance(old, bool)
+            else "another"
+        )
         assert list(unlike(_with(document, path, other), true, document["batch_s"])), path
 
 
@@ -134,7 +165,10 @@ def test_figures_of_a_plan_that_are_not_its_own_are_refused(
 
 
 def test_what_of_a_plan_is_not_checked_is_said(proof: Path, phaze: Callable[..., Ran]) -> None:
-    assert "figures of plan.json" in json.loads(phaze("verify", proof, "--quick", "--json").out)["unchecked"]
+    assert (
+        "figures of plan.json"
+        in json.loads(phaze("verify", proof, "--quick", "--json").out)["unchecked"]
+    )
     said = _words(phaze("verify", proof))
     assert "Not checked: what plan.json says beside its plan (alternatives" in said
     assert "bert-large, as bundled at these sizes (compared by phaze itself)" in said
@@ -144,7 +178,8 @@ def test_what_of_a_plan_is_not_checked_is_said(proof: Path, phaze: Callable[...,
 def test_forged_graphs_under_a_bundled_name_are_refused_whatever_plan_json_calls_them(
     name: str, proof: Path, tmp_path: Path
 ) -> None:
-    """The claim names the model of problem.json: plan.json may not lead away from comparing its graphs."""
+    """The claim names the model of problem.json: plan.json may not lead away from comparing its
+    graphs."""
     shutil.copytree(proof, tmp_path / "run")
     papers = Papers(proof)
     papers.graphs["models"][0][0]["approximations"] = ["it is much faster"]
@@ -197,18 +232,35 @@ def test_figures_are_left_unchecked_only_where_a_file_of_the_job_is_not_here(
 
 KINDS = {
     "experts": "--model mixtral-8x7b --chip h100 --devices 16 --batch 64 --expert 1,8 --tokens 1T",
-    "split backward": "--model llama3-8b --chip h100 --devices 16 --batch 64 --stack torchtitan-eager --family zb-v",
-    "shards in fp8": "--model llama3-8b --chip h100 --devices 16 --batch 64 --shard 8 --zero 3 --precision fp8",
-    "offload": "--model llama3-70b --chip h100 --devices 64 --batch 64 --recompute full,offload --context 2",
+    "split backward": (
+        "--model llama3-8b --chip h100 --devices 16 --batch 64 --stack torchtitan-eager "
+        "--family zb-v"
+    ),
+    "shards in fp8": (
+        "--model llama3-8b --chip h100 --devices 16 --batch 64 --shard 8 --zero 3 "
+        "--precision fp8"
+    ),
+    "offload": (
+        "--model llama3-70b --chip h100 --devices 64 --batch 64 --recompute full,offload "
+        "--context 2"
+    ),
     "GPipe": "--model llama3-8b --chip tpu-v5p --devices 16 --batch 64 --stack maxtext",
-    "by sizes": "--gpt hidden=1024,layers=24,heads=16,vocabulary=51200,sequence=512 --chip h100 --devices 8 --batch 32",
-    "a chip of one's own": "--model bert-large --chip {folder}/own.toml --cluster tpu-v4-pod --devices 8 --batch 32",
+    "by sizes": (
+        "--gpt hidden=1024,layers=24,heads=16,vocabulary=51200,sequence=512 --chip h100 "
+        "--devices 8 --batch 32"
+    ),
+    "a chip of one's own": (
+        "--model bert-large --chip {folder}/own.toml --cluster tpu-v4-pod --devices 8 "
+        "--batch 32"
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_plans_of_every_kind_hold_with_all_their_figures(kind: str, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_plans_of_every_kind_hold_with_all_their_figures(
+    kind: str, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     shutil.copy(PRESETS / "chips" / "tpu-v4.toml", tmp_path / "own.toml")
     job = KINDS[kind].format(folder=tmp_path).split()
     wide = ["--tensor", "4,8"] if kind == "offload" else ["--tensor", "1,2"]

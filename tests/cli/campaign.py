@@ -1,5 +1,6 @@
-"""``python -m tests.cli.campaign SECONDS FIRST``: bad files and odd command lines whose seeds begin at FIRST, in turn,
-until the time is up. Each fault is told as it is found, with what repeats it; the exit code is 1 if there is one.
+"""``python -m tests.cli.campaign SECONDS FIRST``: bad files and odd command lines whose seeds begin
+at FIRST, in turn, until the time is up. Each fault is told as it is found, with what repeats it;
+the exit code is 1 if there is one.
 
 The slow tests of ``test_fuzz.py`` have the seeds from 0 on; a campaign has others.
 """
@@ -50,7 +51,10 @@ def campaign(folder: Path, seconds: float, first: int) -> int:
             line = odd_line(folder, at)
             found += _told(f"line {at}, {line}", partial(fault_in, line))
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    said = f"{files} bad files, {2 * files} odd lines, seeds from {first}: {found} faults; {most:.2f} GiB at most\n"
+    said = (
+        f"{files} bad files, {2 * files} odd lines, seeds from {first}: {found} faults; "
+        f"{most:.2f} GiB at most\n"
+    )
     sys.stdout.write(said)
     return found
 

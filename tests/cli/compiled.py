@@ -1,7 +1,9 @@
-"""Run by a test in a process of its own: after ``phaze kernels`` no command may bring a kernel a signature it lacks.
+"""Run by a test in a process of its own: after ``phaze kernels`` no command may bring a kernel a
+signature it lacks.
 
-A numba kernel is compiled once for each signature (and read from its cache file where that is there), so a new
-signature is a cache file more. Prints, as JSON, the commands that failed and the kernels that each command compiled.
+A numba kernel is compiled once for each signature (and read from its cache file where that is
+there), so a new signature is a cache file more. Prints, as JSON, the commands that failed and the
+kernels that each command compiled.
 """
 
 import contextlib
@@ -41,7 +43,11 @@ def main() -> None:
             code = exit_code_of(app, line.split())
         after = counts(every)
         new = [name for name in every if after[name] > before[name]]
-        found[line] = {"code": code, "compiled": new, "said": "" if code == 0 else said.getvalue()[-300:]}
+        found[line] = {
+            "code": code,
+            "compiled": new,
+            "said": "" if code == 0 else said.getvalue()[-300:],
+        }
     sys.stdout.write(json.dumps(found))
 
 

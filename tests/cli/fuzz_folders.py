@@ -1,4 +1,5 @@
-"""Folders that commands left behind, runs, fronts, sweeps and the cache, with the commands that read them."""
+"""Folders that commands left behind, runs, fronts, sweeps and the cache, with the commands that
+read them."""
 
 from pathlib import Path
 
@@ -22,14 +23,20 @@ def _of_run(folder: Path, study: str) -> list[Row]:
         (f"export {run} --to perfetto", 4), (f"verify {run}", 3), (f"compare --run {run}", 2),
         (f"explain {run} --workers 1", 1),
     )  # fmt: skip
-    found = [Row(command, file, weight) for file in _documents(run, ".sqlite") for command, weight in readers]
+    found = [
+        Row(command, file, weight)
+        for file in _documents(run, ".sqlite")
+        for command, weight in readers
+    ]
     found.append(Row(f"api load {run}", f"{run}/result.json", 5))
     # The same command goes on with what it finds: a folder of another run, or a damaged one.
     again = folder / "resumed"
     for file in _documents(run, ".sqlite"):
         there = str(again / Path(file).relative_to(run))
         weight = 20 if file.endswith(".sqlite") else 3
-        found.append(Row(f"search {study} --out {again} --workers 1", there, weight, str(again), str(run)))
+        found.append(
+            Row(f"search {study} --out {again} --workers 1", there, weight, str(again), str(run))
+        )
     return found
 
 
@@ -41,7 +48,9 @@ def _of_front(folder: Path, study: str) -> list[Row]:
     for file in _documents(front, ".sqlite"):
         there = str(again / Path(file).relative_to(front))
         command = f"front {study} --of throughput,area --out {again} --workers 1"
-        found.append(Row(command, there, 5 if file.endswith(".sqlite") else 1, str(again), str(front)))
+        found.append(
+            Row(command, there, 5 if file.endswith(".sqlite") else 1, str(again), str(front))
+        )
     return found
 
 
@@ -53,11 +62,18 @@ def _of_sweep(folder: Path, study: str) -> list[Row]:
     found += [Row(f"verify {swept}", file, 1) for file in _documents(swept)]
     for file in _documents(swept, ".sqlite"):
         there = str(again / Path(file).relative_to(swept))
-        found.append(Row(f"sweep {study} {over} --out {again} --workers 1", there, 1, str(again), str(swept)))
+        found.append(
+            Row(f"sweep {study} {over} --out {again} --workers 1", there, 1, str(again), str(swept))
+        )
     return found
 
 
 def rows_of_folders(folder: Path) -> list[Row]:
     """A search, a front, a sweep and a traced model that have ended, and what reads their files."""
     study = str(folder / "study.toml")
-    return [*_of_run(folder, study), *_of_front(folder, study), *_of_sweep(folder, study), *rows_of_models(folder)]
+    return [
+        *_of_run(folder, study),
+        *_of_front(folder, study),
+        *_of_sweep(folder, study),
+        *rows_of_models(folder),
+    ]

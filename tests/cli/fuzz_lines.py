@@ -1,4 +1,5 @@
-"""Command lines with odd options: negative, huge, not numbers, empty, repeated, of other commands, in any mixture."""
+"""Command lines with odd options: negative, huge, not numbers, empty, repeated, of other commands,
+in any mixture."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,17 @@ training.devices= training.batch=256,256,256 training.batch=1e300,2 search.gap=0
 hbm=16GiB..32GiB hbm=16GiB..32KiB hbm=1GiB,x hbm=32GiB..1e300GiB training.microbatches=1,2
 """
 NUMBER = (*NUMBERS.split(), " 4 ", "", "9" * 19, "9" * 30, "1" * 5000)
-TEXT = (*WORDS.split(), "", " ", "\u202e", "\udcff", "a" * 5000, "a\nb", "\x1b[31m", "x" * 200 + "/" + "y" * 200)
+TEXT = (
+    *WORDS.split(),
+    "",
+    " ",
+    "\u202e",
+    "\udcff",
+    "a" * 5000,
+    "a\nb",
+    "\x1b[31m",
+    "x" * 200 + "/" + "y" * 200,
+)
 # Where a command may write: inside the folder that it is called in, or nowhere.
 PLACES = (
     "",
@@ -54,13 +65,16 @@ PLACES = (
     "-",
 )
 OWN = {
-    **{"--set": (*SETTINGS.split(), "=" * 3000, 'name="a b"'), "--over": (*RANGES.split(), "hbm=16 GiB..32 GiB")},
+    **{
+        "--set": (*SETTINGS.split(), "=" * 3000, 'name="a b"'),
+        "--over": (*RANGES.split(), "hbm=16 GiB..32 GiB"),
+    },
     **{"--time": NUMBER, "--points": ("2", "1", "0", "-1", "1001", "nan")},
     **dict.fromkeys(("--out", "--html", "--perfetto"), PLACES),
 }
 GPT = "hidden=256,layers=2,heads=4,vocabulary=512,sequence=64"
-# The files of fuzz_cases are in F, and a finished run. Each ends within seconds, whatever is added: its study is of few
-# chips.
+# The files of fuzz_cases are in F, and a finished run. Each ends within seconds, whatever is added:
+# its study is of few chips.
 LINES = f"""
 chips tpu-v4
 chips
@@ -150,7 +164,11 @@ def _changed(random: Random, line: list[str]) -> list[str]:
     start = 2 if line[0] == "study" else 1
     kind, at = random.random(), random.randrange(start, len(line)) if len(line) > start else 0
     if kind < 0.45 and at:
-        return [*line[:at], line[at] if line[at].startswith("--") else _odd(random, line[at - 1]), *line[at + 1 :]]
+        return [
+            *line[:at],
+            line[at] if line[at].startswith("--") else _odd(random, line[at - 1]),
+            *line[at + 1 :],
+        ]
     if kind < 0.5 and at and line[0] not in WHOLE:
         return line[:at] + line[at + 1 :]
     if kind < 0.55:

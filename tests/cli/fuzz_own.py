@@ -1,4 +1,5 @@
-"""A user's own model as code and as a configuration, its graph and its cache, with the commands that read them.
+"""A user's own model as code and as a configuration, its graph and its cache, with the commands
+that read them.
 
 Traces run in this process: starting one of its own for each input would take seconds.
 """
@@ -18,8 +19,10 @@ from phaze.graph.tensor_plan import place_and_plan
 from tests.cli.fuzz_rows import Row, answer_of
 
 CONFIG: dict[str, Any] = {
-    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 32, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "intermediate_size": 48, "vocab_size": 48, "max_position_embeddings": 16,
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4, "intermediate_size": 48, "vocab_size": 48,
+    "max_position_embeddings": 16,
 }  # fmt: skip
 # No loop and no import of what a changed text could do harm with: it is run in this process.
 CODE = """
@@ -63,17 +66,24 @@ def _start(self: Tracer, facts: Facts | None = None) -> Mapping[str, Any]:
         bench = Bench()
         self.answer = {"bench": bench}
         known = None if facts is None else facts.document()
-        self.answer = {**self.ask({"open": self.model, "facts": known}, self.limit_s), "bench": bench}
+        self.answer = {
+            **self.ask({"open": self.model, "facts": known}, self.limit_s),
+            "bench": bench,
+        }
     return self.answer
 
 
 def _text_of(model: str) -> bytes:
     """All that a model is made from."""
     place, plan = place_and_plan(model)
-    return Path(place.rpartition(":")[0] or place).read_bytes() + (b"" if plan is None else Path(plan).read_bytes())
+    return Path(place.rpartition(":")[0] or place).read_bytes() + (
+        b"" if plan is None else Path(plan).read_bytes()
+    )
 
 
-def _asking(known: dict[str, str]) -> Callable[[Tracer, Mapping[str, Any] | None, float], Mapping[str, Any]]:
+def _asking(
+    known: dict[str, str],
+) -> Callable[[Tracer, Mapping[str, Any] | None, float], Mapping[str, Any]]:
     """Requests answered in this process, one at a time, each once for a model's text."""
     turn = threading.Lock()
 
@@ -102,7 +112,8 @@ def traced_here() -> Iterator[None]:
 
 
 def rows_of_models(folder: Path) -> list[Row]:
-    """PHAZE_CACHE names the folder ``cache`` here; a graph that cannot be read there is traced anew."""
+    """PHAZE_CACHE names the folder ``cache`` here; a graph that cannot be read there is traced
+    anew."""
     config, code = folder / "config.json", folder / "own.py"
     config.write_text(json.dumps(CONFIG))
     code.write_text(CODE)
@@ -115,10 +126,15 @@ def rows_of_models(folder: Path) -> list[Row]:
     kept = [str(path) for path in sorted((folder / "cache").rglob("*.json"))]
     assert len(kept) >= 4, kept
     found = [
-        Row(command, file, weight) for file in kept for command, weight in (("cache", 10), ("doctor", 4), (plan, 3))
+        Row(command, file, weight)
+        for file in kept
+        for command, weight in (("cache", 10), ("doctor", 4), (plan, 3))
     ]
     found += [Row(own, file, 3) for file in kept]
-    found += [Row(f"graph --model {config}", str(config), 4), Row(f"graph --model {code}:build", str(code), 4)]
+    found += [
+        Row(f"graph --model {config}", str(config), 4),
+        Row(f"graph --model {code}:build", str(code), 4),
+    ]
     found += [
         Row(plan, str(config), 4),
         Row(own, str(code), 4),

@@ -10,8 +10,8 @@ from phaze.cli.main import app
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A command and the file that is made bad; ``fresh``: a folder that is removed before each input; ``copied``: the
-    folder that is copied there instead. ``weight``: how often."""
+    """A command and the file that is made bad; ``fresh``: a folder that is removed before each
+    input; ``copied``: the folder that is copied there instead. ``weight``: how often."""
 
     command: str
     path: str

@@ -1,4 +1,5 @@
-"""A command run in this process under limits of time and memory, and what is wrong with how it ended."""
+"""A command run in this process under limits of time and memory, and what is wrong with how it
+ended."""
 
 import contextlib
 import io
@@ -23,9 +24,11 @@ COMMAND: Any = typer.main.get_command(app)
 
 # Of verify exit code 1 is an answer too: what was checked does not hold.
 ALLOWED = {0, 2, 3}
-# A good file of any case takes below two seconds here; a command that is still at it after this many hangs.
+# A good file of any case takes below two seconds here; a command that is still at it after this
+# many hangs.
 MOST_S = 30
-# Nor is there one that takes more memory than this; a file must not be able to take all that the machine has.
+# Nor is there one that takes more memory than this; a file must not be able to take all that the
+# machine has.
 MOST_BYTES = 9 << 30
 # What a terminal would obey; line ends and tabs are no orders.
 ORDERS = frozenset(map(chr, (*range(9), 11, 12, *range(14, 32), 127, *range(128, 160)))) - {"\x85"}
@@ -42,7 +45,9 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
     before = signal.signal(signal.SIGPROF, _too_long)
-    signal.setitimer(signal.ITIMER_PROF, MOST_S)  # the processor's time: others may be busy on the machine
+    signal.setitimer(
+        signal.ITIMER_PROF, MOST_S
+    )  # the processor's time: others may be busy on the machine
     memory = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, memory[1]))
     try:
@@ -69,8 +74,17 @@ def _wrong_words(arguments: Sequence[str], code: int, said: str, wrong: str) -> 
         return f"exit code {code}: {wrong[:300]}"
     told = [line for line in wrong.splitlines() if line.startswith("phaze: ")]
     several = arguments[0] in ("place", "schedule")  # a sentence for each file
-    quiet = code == 0 or answered or (code == 3 and said) or (code == 2 and "--check" in arguments and said)
-    if "Traceback" in wrong or "Warning" in wrong or not (quiet or len(told) == 1 or (several and told)):
+    quiet = (
+        code == 0
+        or answered
+        or (code == 3 and said)
+        or (code == 2 and "--check" in arguments and said)
+    )
+    if (
+        "Traceback" in wrong
+        or "Warning" in wrong
+        or not (quiet or len(told) == 1 or (several and told))
+    ):
         return f"standard error: {wrong[:300]}"
     if "--json" not in arguments:
         return ""
@@ -78,7 +92,9 @@ def _wrong_words(arguments: Sequence[str], code: int, said: str, wrong: str) -> 
         said.encode()
         if said and "--help" not in arguments:
             json.loads(
-                "[" + said.replace("\n}\n{", "\n},{") + "]" if "--pretty" in arguments else said.splitlines()[-1]
+                "[" + said.replace("\n}\n{", "\n},{") + "]"
+                if "--pretty" in arguments
+                else said.splitlines()[-1]
             )
     except ValueError as fault:
         return f"what it printed is not JSON: {fault}"
@@ -103,11 +119,16 @@ def _called(name: str, path: str) -> int:
 
 def code_of(arguments: Sequence[str]) -> int:
     """The exit code of a command, or of a function of the API: ``api load plan.json``."""
-    return _called(*arguments[1:3]) if arguments[0] == "api" else exit_code_of(COMMAND, list(arguments))
+    return (
+        _called(*arguments[1:3])
+        if arguments[0] == "api"
+        else exit_code_of(COMMAND, list(arguments))
+    )
 
 
 def fault_in(arguments: Sequence[str], given: str = "") -> str:
-    """What is wrong with how a command ended, ``given`` on standard input; empty where nothing is."""
+    """What is wrong with how a command ended, ``given`` on standard input; empty where nothing
+    is."""
     said, wrong = io.StringIO(), io.StringIO()
     try:
         with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(said):

@@ -20,7 +20,8 @@ from tests.report.runs import PLAN, small_run
 
 ROW = {
     "model": "gpt", "hidden": 1024, "layers": 4, "heads": 16, "sequence": 512, "chip": "a100-40gb",
-    "cluster": "selene", "devices": 8, "batch": 64, "tensor": 1, "pipeline": 2, "data": 4, "microbatch": 2,
+    "cluster": "selene", "devices": 8, "batch": 64, "tensor": 1, "pipeline": 2, "data": 4,
+    "microbatch": 2,
     "chunks": 1, "seconds": 1.0,
 }  # fmt: skip
 CLUSTER = """schema = "phaze.cluster/1"
@@ -54,41 +55,77 @@ def _refused(ran: Any, *words: str) -> None:
         assert word in ran.err
 
 
-@pytest.mark.parametrize("key", ["tensor", "pipeline", "data", "microbatch", "chunks", "devices", "batch", "layers"])
+@pytest.mark.parametrize(
+    "key", ["tensor", "pipeline", "data", "microbatch", "chunks", "devices", "batch", "layers"]
+)
 @pytest.mark.parametrize("value", ["0", "-1", "9" * 30, "1.5", "²"])
-def test_a_measured_run_with_a_degree_that_is_none_is_refused(key: str, value: str, phaze: Any, tmp_path: Path) -> None:
+def test_a_measured_run_with_a_degree_that_is_none_is_refused(
+    key: str, value: str, phaze: Any, tmp_path: Path
+) -> None:
     row = {**ROW, key: value}
-    (tmp_path / "rows.csv").write_text(f"{','.join(row)}\n{','.join(map(str, row.values()))}\n", encoding="utf-8")
+    (tmp_path / "rows.csv").write_text(
+        f"{','.join(row)}\n{','.join(map(str, row.values()))}\n", encoding="utf-8"
+    )
     _refused(phaze("validate", tmp_path / "rows.csv"), "line 2", key)
 
 
 @pytest.mark.parametrize("cell", ["1" * 131_073, "²", "nan", "1e-320", "9" * 5000])
-def test_a_measured_operator_with_a_cell_that_is_no_number_is_refused(cell: str, phaze: Any, tmp_path: Path) -> None:
+def test_a_measured_operator_with_a_cell_that_is_no_number_is_refused(
+    cell: str, phaze: Any, tmp_path: Path
+) -> None:
     (tmp_path / "m.csv").write_text(
-        f"operator,batch,m,n,k,elements,rows,seconds\ngemm,1,{cell},64,64,,,{cell}\n", encoding="utf-8"
+        f"operator,batch,m,n,k,elements,rows,seconds\ngemm,1,{cell},64,64,,,{cell}\n",
+        encoding="utf-8",
     )
-    _refused(phaze("calibrate", tmp_path / "m.csv", "--chip", "a100-80gb", "--out", tmp_path / "c.toml"), "m.csv")
+    _refused(
+        phaze("calibrate", tmp_path / "m.csv", "--chip", "a100-80gb", "--out", tmp_path / "c.toml"),
+        "m.csv",
+    )
 
 
 def test_a_link_slower_than_a_byte_a_second_is_refused(phaze: Any, tmp_path: Path) -> None:
     (tmp_path / "slow.toml").write_text(CLUSTER.replace("RATE", "1e-320"))
-    asked = ("estimate", "--collective", "all_reduce:64MiB:8", "--cluster", tmp_path / "slow.toml", "--json")
+    asked = (
+        "estimate",
+        "--collective",
+        "all_reduce:64MiB:8",
+        "--cluster",
+        tmp_path / "slow.toml",
+        "--json",
+    )
     _refused(phaze(*asked), "bandwidth", "at least 0.001")
     (tmp_path / "slow.toml").write_text(CLUSTER.replace("RATE", "1.0"))
     assert phaze(*asked).code == 0
 
 
-def test_a_link_that_reaches_next_to_nothing_of_its_rate_is_refused(phaze: Any, tmp_path: Path) -> None:
-    slow = CLUSTER.replace("RATE", "1.0").replace("latency = 1e-6", "latency = 1e-6\nshare = 1e-320\nstart = 0.0")
+def test_a_link_that_reaches_next_to_nothing_of_its_rate_is_refused(
+    phaze: Any, tmp_path: Path
+) -> None:
+    slow = CLUSTER.replace("RATE", "1.0").replace(
+        "latency = 1e-6", "latency = 1e-6\nshare = 1e-320\nstart = 0.0"
+    )
     (tmp_path / "slow.toml").write_text(slow)
-    asked = ("estimate", "--collective", "all_reduce:64MiB:8", "--cluster", tmp_path / "slow.toml", "--json")
+    asked = (
+        "estimate",
+        "--collective",
+        "all_reduce:64MiB:8",
+        "--cluster",
+        tmp_path / "slow.toml",
+        "--json",
+    )
     _refused(phaze(*asked), "share", "from 1e-06 to 1")
 
 
-def test_half_a_character_is_refused_where_it_stands(phaze: Any, plan: dict[str, Any], tmp_path: Path) -> None:
+def test_half_a_character_is_refused_where_it_stands(
+    phaze: Any, plan: dict[str, Any], tmp_path: Path
+) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps({**plan, "approximations": ["\ud800"]}))
-    for command in (("export", path, "--to", "csv"), ("report", path), ("export", path, "--to", "perfetto")):
+    for command in (
+        ("export", path, "--to", "csv"),
+        ("report", path),
+        ("export", path, "--to", "perfetto"),
+    ):
         _refused(phaze(*command), "approximations[0]", "half a character")
     assert parse('{"a": "\\ud83d\\ude00"}', "json", "x") == {"a": "\U0001f600"}
     with pytest.raises(InputError, match="half a character"):
@@ -105,7 +142,13 @@ def test_a_number_without_end_is_refused(number: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a" + ".a" * 200_000 + "=1", "a=" + "[" * 100_000, "[" + "'a'." * 100_000 + "a]", "x='" + "y" * (5 << 20)]
+    "text",
+    [
+        "a" + ".a" * 200_000 + "=1",
+        "a=" + "[" * 100_000,
+        "[" + "'a'." * 100_000 + "a]",
+        "x='" + "y" * (5 << 20),
+    ],
 )
 def test_toml_that_would_take_hours_is_refused_at_once(text: str) -> None:
     with pytest.raises(InputError, match=r"nested too deeply|more than 4 MiB"):
@@ -141,12 +184,22 @@ def test_a_journal_with_rows_of_other_kinds_is_damaged(tmp_path: Path) -> None:
         base.execute("INSERT INTO closed VALUES (1, 'bound', 'a text', '')")
         base.commit()
         base.close()
-        for read in (read_evaluated, read_closed, lambda where: SqliteJournal(where, "study", "code")):
+        for read in (
+            read_evaluated,
+            read_closed,
+            lambda where: SqliteJournal(where, "study", "code"),
+        ):
             with pytest.raises(InputError, match="the journal is damaged"):
                 read(path)
 
 
-OPENED: dict[str, Any] = {"hbm": 0, "score": 1.0, "lower": 1.0, "ran": [[0, 1.0, 0.0, 1.0, 1.0]], "error": ""}
+OPENED: dict[str, Any] = {
+    "hbm": 0,
+    "score": 1.0,
+    "lower": 1.0,
+    "ran": [[0, 1.0, 0.0, 1.0, 1.0]],
+    "error": "",
+}
 JOURNALS: tuple[tuple[str | dict[str, Any], str], ...] = (
     ("UPDATE closed SET reason = 'luck' WHERE chip = 1", "luck"),
     ("UPDATE closed SET chip = 99 WHERE chip = 1", "chips of its space"),
@@ -163,7 +216,9 @@ JOURNALS: tuple[tuple[str | dict[str, Any], str], ...] = (
 )
 
 
-def test_a_journal_whose_rows_are_not_of_its_question_is_refused(phaze: Any, tmp_path: Path) -> None:
+def test_a_journal_whose_rows_are_not_of_its_question_is_refused(
+    phaze: Any, tmp_path: Path
+) -> None:
     run = small_run(tmp_path)
     journal = run / "journal.sqlite"
     good, answer = journal.read_bytes(), (run / "result.json").read_bytes()
@@ -175,9 +230,13 @@ def test_a_journal_whose_rows_are_not_of_its_question_is_refused(phaze: Any, tmp
             if isinstance(change, str):
                 base.execute(change)
             else:
-                base.execute("UPDATE evaluated SET document = ?", (json.dumps({**OPENED, **change}),))
+                base.execute(
+                    "UPDATE evaluated SET document = ?", (json.dumps({**OPENED, **change}),)
+                )
         _refused(phaze("report", run), word)
-        if isinstance(change, dict):  # a finished run answers from its folder; one that goes on reads its journal
+        if isinstance(
+            change, dict
+        ):  # a finished run answers from its folder; one that goes on reads its journal
             (run / "result.json").unlink()
             _refused(phaze("search", tmp_path / "study.toml", "--out", run, "--workers", "1"), word)
 
@@ -185,9 +244,12 @@ def test_a_journal_whose_rows_are_not_of_its_question_is_refused(phaze: Any, tmp
 def test_a_stack_file_on_a_base_is_shown(phaze: Any, tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(
-        'schema = "phaze.stack/1"\nname = "own"\ntitle = "own"\nbase = "megatron-2022"\nhost_time = "20 us"\n'
+        'schema = "phaze.stack/1"\nname = "own"\ntitle = "own"\nbase = '
+        '"megatron-2022"\nhost_time = "20 us"\n'
     )
-    shown, base = (json.loads(phaze("stacks", which, "--json").out) for which in (own, "megatron-2022"))
+    shown, base = (
+        json.loads(phaze("stacks", which, "--json").out) for which in (own, "megatron-2022")
+    )
     assert shown["host_s"] == 20e-6 != base["host_s"]
     assert shown["state_bytes"] == base["state_bytes"]
 
@@ -198,14 +260,21 @@ def test_a_plan_whose_optional_parts_are_left_out_or_null_has_a_page(
     path = tmp_path / "plan.json"
     nothing = dict.fromkeys(("shortage", "proved", "alternatives", "rule_of_thumb", "experts"))
     path.write_text(
-        json.dumps({**{key: value for key, value in plan.items() if key != "chunks"}, "proved": plan["proved"]})
+        json.dumps(
+            {
+                **{key: value for key, value in plan.items() if key != "chunks"},
+                "proved": plan["proved"],
+            }
+        )
     )
     assert phaze("report", path).code == 0
     path.write_text(json.dumps({**plan, **nothing, "chunks": 2}))
     assert phaze("report", path).code == 0
 
 
-def test_a_plan_of_more_layers_than_its_model_has_is_refused(phaze: Any, plan: dict[str, Any], tmp_path: Path) -> None:
+def test_a_plan_of_more_layers_than_its_model_has_is_refused(
+    phaze: Any, plan: dict[str, Any], tmp_path: Path
+) -> None:
     *stages, last = plan["stages"]
     more = {**last, "layers": [*last["layers"], last["layers"][-1] + 1]}
     path = tmp_path / "plan.json"
@@ -220,9 +289,15 @@ def test_a_plan_of_more_layers_than_its_model_has_is_refused(phaze: Any, plan: d
         ("constants", {"basis": "datasheet"}),
         ("constants", {"basis": "datasheet", "band": "wide"}),
         ("constants", {"basis": "datasheet", "band": None, "software_share": 0.9}),
-        ("constants", {"basis": "datasheet", "band": None, "software_share": 0.9, "clock_hz": "fast"}),
+        (
+            "constants",
+            {"basis": "datasheet", "band": None, "software_share": 0.9, "clock_hz": "fast"},
+        ),
         ("memory_left", 1.5),
-        ("memory_left", {"left_bytes": 1.0, "left_share": 0.1, "headroom": 0.0, "band": {"median": "small"}}),
+        (
+            "memory_left",
+            {"left_bytes": 1.0, "left_share": 0.1, "headroom": 0.0, "band": {"median": "small"}},
+        ),
         ("choices", {"tried": "many", "fitting": 1}),
     ],
 )
@@ -234,7 +309,9 @@ def test_a_plan_whose_page_would_show_what_is_no_number_is_refused(
     _refused(phaze("report", path), key)
 
 
-@pytest.mark.parametrize("sizes", [None, {}, {"sequence": 0}, {"sequence": "long"}, {"sequence": True}])
+@pytest.mark.parametrize(
+    "sizes", [None, {}, {"sequence": 0}, {"sequence": "long"}, {"sequence": True}]
+)
 def test_a_plan_of_a_family_without_a_length_is_not_exported(
     sizes: object, phaze: Any, plan: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -245,14 +322,28 @@ def test_a_plan_of_a_family_without_a_length_is_not_exported(
         _refused(phaze(*command), "sizes")
 
 
-def test_a_plan_without_what_is_printed_of_it_is_not_loaded(plan: dict[str, Any], tmp_path: Path) -> None:
+def test_a_plan_without_what_is_printed_of_it_is_not_loaded(
+    plan: dict[str, Any], tmp_path: Path
+) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(plan))
     assert repr(api.load(path))
-    short = {"stage": 0, "missing_bytes": 1.0, "needed_bytes": 2.0, "available_bytes": 1.0, "terms": {}}
-    rows = [{key: value for key, value in row.items() if key != "slower"} for row in plan["alternatives"]]
+    short = {
+        "stage": 0,
+        "missing_bytes": 1.0,
+        "needed_bytes": 2.0,
+        "available_bytes": 1.0,
+        "terms": {},
+    }
+    rows = [
+        {key: value for key, value in row.items() if key != "slower"}
+        for row in plan["alternatives"]
+    ]
     spoiled: tuple[dict[str, Any], ...] = (
-        *({key: value for key, value in plan.items() if key != gone} for gone in ("zero", "feasible", "choices")),
+        *(
+            {key: value for key, value in plan.items() if key != gone}
+            for gone in ("zero", "feasible", "choices")
+        ),
         {**plan, "alternatives": rows},
         {**plan, "shortage": short},
         {**plan, "shortage": {**short, "levers": {"devices": "many"}}},
@@ -264,7 +355,9 @@ def test_a_plan_without_what_is_printed_of_it_is_not_loaded(plan: dict[str, Any]
 
 
 def test_a_text_that_a_terminal_would_obey_is_refused(phaze: Any, tmp_path: Path) -> None:
-    (tmp_path / "slow.toml").write_text(CLUSTER.replace("RATE", "1.0").replace("a slow one", "\\u001b[31mred"))
+    (tmp_path / "slow.toml").write_text(
+        CLUSTER.replace("RATE", "1.0").replace("a slow one", "\\u001b[31mred")
+    )
     _refused(phaze("clusters", tmp_path / "slow.toml"), "title", "U+001B")
     (tmp_path / "rows.csv").write_text(
         f"{','.join(ROW)}\n\x9b31m{','.join(map(str, ROW.values()))}\n", encoding="utf-8"
@@ -285,9 +378,13 @@ def test_a_name_longer_than_the_system_takes_is_refused(command: str, phaze: Any
     _refused(phaze(*command.replace("NAME", "n" * 300).split()), "n" * 200)
 
 
-def test_a_fault_of_a_file_that_phaze_brings_along_is_its_own(phaze: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_a_file_that_phaze_brings_along_is_its_own(
+    phaze: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def gone(*_: object) -> None:
-        raise FileNotFoundError(2, "No such file or directory", str(Path(commands.__file__).parents[1] / "data"))
+        raise FileNotFoundError(
+            2, "No such file or directory", str(Path(commands.__file__).parents[1] / "data")
+        )
 
     monkeypatch.setattr("phaze.hardware.technologies.preset_names", gone)
     ran = phaze("technologies")
@@ -295,8 +392,12 @@ def test_a_fault_of_a_file_that_phaze_brings_along_is_its_own(phaze: Any, monkey
 
 
 @pytest.mark.parametrize("seconds", ["nan", "-1", "-inf"])
-def test_a_time_that_is_no_number_of_seconds_is_refused(seconds: str, phaze: Any, tmp_path: Path) -> None:
+def test_a_time_that_is_no_number_of_seconds_is_refused(
+    seconds: str, phaze: Any, tmp_path: Path
+) -> None:
     for command in (("search",), ("front", "--of", "throughput,area")):
-        ran = phaze(*command, "--model", "bert-large", f"--time={seconds}", "--out", tmp_path / "run")
+        ran = phaze(
+            *command, "--model", "bert-large", f"--time={seconds}", "--out", tmp_path / "run"
+        )
         _refused(ran, "--time", seconds)
     assert not (tmp_path / "run").exists()

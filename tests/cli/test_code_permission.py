@@ -1,4 +1,5 @@
-"""Python runs where the caller names it; no file makes any command import code, whatever it says."""
+"""Python runs where the caller names it; no file makes any command import code, whatever it
+says."""
 
 import json
 import os
@@ -29,9 +30,23 @@ def _texts(place: str) -> dict[str, str]:
     run = {"schema": "phaze.run/1", "model": place, **JOB, "plan": PLAN}
     study = f'schema = "phaze.study/1"\nname = "s"\nmodels = ["{place}"]\n'
     table = f'schema = "phaze.study/1"\nname = "s"\n[[models]]\nmodel = "{place}"\n'
-    job = {"model": place, **JOB, "stack": "megatron-core", "precision": "bf16", "optimizer": "adam", "sequence": 16}
+    job = {
+        "model": place,
+        **JOB,
+        "stack": "megatron-core",
+        "precision": "bf16",
+        "optimizer": "adam",
+        "sequence": 16,
+    }
     stage = {"layers": [0, 1], "recompute": "none"}
-    planned = {"schema": "phaze.plan/1", "job": job, **PLAN, "stages": [stage], "breakdown": {}, "batch_s": 1.0}
+    planned = {
+        "schema": "phaze.plan/1",
+        "job": job,
+        **PLAN,
+        "stages": [stage],
+        "breakdown": {},
+        "batch_s": 1.0,
+    }
     return {
         "study.toml": study,
         "table.toml": table,
@@ -41,10 +56,14 @@ def _texts(place: str) -> dict[str, str]:
         "plan.json": json.dumps(planned),
         "folder/study.toml": study,
         "folder/problem.json": "{}",
-        "folder/result.json": json.dumps({"schema": "phaze.result/1", "chip": {"number": 0, "hbm_bytes": 1}}),
+        "folder/result.json": json.dumps(
+            {"schema": "phaze.result/1", "chip": {"number": 0, "hbm_bytes": 1}}
+        ),
         "proof/plan.json": json.dumps(planned),
         "proof/problem.json": "{}",
-        "swept/sweep.json": json.dumps({"schema": "phaze.sweep/1", "over": "training.devices", "points": []}),
+        "swept/sweep.json": json.dumps(
+            {"schema": "phaze.sweep/1", "over": "training.devices", "points": []}
+        ),
         "swept/0/study.toml": study,
     }
 
@@ -55,16 +74,49 @@ LINES = (
     *(f"search {{}} {SEARCHED} --out out", f"front {{}} --of throughput,area {SEARCHED} --out out"),
     f"sweep {{}} --over training.devices=4,8 {SEARCHED} --out out",
     *("compare {}", "compare --run {}", "compare {} --chips {}"),
-    *("plan --fixed {}", "plan --against {}", "plan --against {} --chip h100 --devices 4 --batch 8"),
+    *(
+        "plan --fixed {}",
+        "plan --against {}",
+        "plan --against {} --chip h100 --devices 4 --batch 8",
+    ),
     *("plan --model {} --chip h100 --devices 4 --batch 8", "plan --fixed {} --html page.html"),
-    *("validate {}", "validate {} --best", "calibrate --trace {} --run {}", "calibrate {} --chip h100"),
-    *("study check {}", "verify {}", "verify {} --study {}", "verify real --study {}", "explain {}", "report {}"),
-    *("export {} --to megatron", "export {} --to chakra", "graph --model {}", "graph --model {} --check"),
-    *("estimate --model {} --chip h100", "estimate --graph {} --chip h100", "schedule {}", "place {}"),
-    *("schedule --model {} --chip h100", "chips {}", "chips --space {} --count", "clusters {}", "stacks {}"),
+    *(
+        "validate {}",
+        "validate {} --best",
+        "calibrate --trace {} --run {}",
+        "calibrate {} --chip h100",
+    ),
+    *(
+        "study check {}",
+        "verify {}",
+        "verify {} --study {}",
+        "verify real --study {}",
+        "explain {}",
+        "report {}",
+    ),
+    *(
+        "export {} --to megatron",
+        "export {} --to chakra",
+        "graph --model {}",
+        "graph --model {} --check",
+    ),
+    *(
+        "estimate --model {} --chip h100",
+        "estimate --graph {} --chip h100",
+        "schedule {}",
+        "place {}",
+    ),
+    *(
+        "schedule --model {} --chip h100",
+        "chips {}",
+        "chips --space {} --count",
+        "clusters {}",
+        "stacks {}",
+    ),
     *("technologies {}", "models {}", "new study --model {} --out new.toml"),
 )
-# Those that take no file that could name a model: a server of folders, and what is about the installation alone.
+# Those that take no file that could name a model: a server of folders, and what is about the
+# installation alone.
 WITHOUT = ("cache", "doctor", "schema", "view", HIDDEN)
 
 
@@ -95,7 +147,13 @@ def test_no_command_runs_code_that_any_kind_of_file_names(folder: Path, phaze: P
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     for line in LINES:
-        for file in (*(name for name in texts if "/" not in name), "folder/study.toml", "folder", "proof", "swept"):
+        for file in (
+            *(name for name in texts if "/" not in name),
+            "folder/study.toml",
+            "folder",
+            "proof",
+            "swept",
+        ):
             said = phaze(*line.replace("{}", file).split())
             assert not _ran(folder), f"phaze {line.replace('{}', file)} ran code"
             assert said.code in (0, 1, 2, 3) and "Traceback" not in said.err, (line, file, said.err)
@@ -104,14 +162,28 @@ def test_no_command_runs_code_that_any_kind_of_file_names(folder: Path, phaze: P
 @pytest.mark.parametrize(
     "line",
     [
-        f"search study.toml {SEARCHED} --out out", "search table.toml --out out", "compare --run folder",
-        "front study.json --of throughput,area --out out", "compare table.toml", "plan --fixed run.json",
-        "sweep study.toml --over training.devices=4,8 --out out", "plan --against run.json", "validate rows.csv",
-        "validate rows.csv --best", "calibrate --trace log --run run.json", "study check study.toml",
+        (
+            "search study.toml "
+            f"{SEARCHED} --out out"
+        ), "search table.toml --out out", "compare --run folder",
+        (
+            "front study.json --of "
+            "throughput,area --out out"
+        ), "compare table.toml", "plan --fixed run.json",
+        (
+            "sweep study.toml --over "
+            "training.devices=4,8 --out out"
+        ), "plan --against run.json", "validate rows.csv",
+        "validate rows.csv --best", (
+            "calibrate --trace log "
+            "--run run.json"
+        ), "study check study.toml",
     ],
 )  # fmt: skip
 # A file beside the document, a module that Python would find, and one with a tensor-parallel plan.
-@pytest.mark.parametrize("place", ["hostile.py:build", "hostile:build", "hostile.py:build@plan.toml"])
+@pytest.mark.parametrize(
+    "place", ["hostile.py:build", "hostile:build", "hostile.py:build@plan.toml"]
+)
 def test_a_file_that_names_code_is_refused_with_what_is_allowed(
     line: str, place: str, folder: Path, phaze: Phaze
 ) -> None:
@@ -145,7 +217,8 @@ def test_code_runs_where_the_caller_names_or_allows_it(folder: Path, phaze: Phaz
     priced = phaze("plan", "--fixed", "run.json", "--allow-code")
     assert priced.code == 0 and _ran(folder), priced.err
     (folder / "ran").unlink()
-    # Its graph is kept now: a file that names it is refused all the same, and the answer depends on no cache.
+    # Its graph is kept now: a file that names it is refused all the same, and the answer depends on
+    # no cache.
     assert phaze("plan", "--fixed", "run.json").code == 2
     named = phaze("graph", "--model", "hostile:build", "--fresh")
     assert named.code == 0 and _ran(folder), "a module by its name, which the command line gives"
@@ -153,13 +226,32 @@ def test_code_runs_where_the_caller_names_or_allows_it(folder: Path, phaze: Phaz
 
 def test_a_configuration_runs_no_code_of_its_own_nor_of_the_working_folder(folder: Path) -> None:
     mark = "import pathlib\n(pathlib.Path(__file__).parent / 'ran').touch()\n"
-    for name in ("modeling_hostile.py", "configuration_hostile.py", "torch.py", "transformers.py", "numpy.py"):
+    for name in (
+        "modeling_hostile.py",
+        "configuration_hostile.py",
+        "torch.py",
+        "transformers.py",
+        "numpy.py",
+    ):
         (folder / name).write_text(mark, encoding="utf-8")
-    places = {"AutoConfig": "configuration_hostile.Config", "AutoModelForCausalLM": "modeling_hostile.Model"}
-    (folder / "config.json").write_text(json.dumps({**CONFIG, "auto_map": places, "trust_remote_code": True}))
+    places = {
+        "AutoConfig": "configuration_hostile.Config",
+        "AutoModelForCausalLM": "modeling_hostile.Model",
+    }
+    (folder / "config.json").write_text(
+        json.dumps({**CONFIG, "auto_map": places, "trust_remote_code": True})
+    )
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    command = [str(Path(sys.executable).parent / "phaze"), "graph", "--model", "config.json", "--json"]
-    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    command = [
+        str(Path(sys.executable).parent / "phaze"),
+        "graph",
+        "--model",
+        "config.json",
+        "--json",
+    ]
+    ran = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0 and json.loads(ran.stdout)["tensor"] == 1, ran.stderr
     assert not _ran(folder)
 

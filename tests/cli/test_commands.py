@@ -44,15 +44,27 @@ def test_version(phaze: Phaze) -> None:
 
 def test_help_names_every_command_and_fits_two_screens(phaze: Phaze) -> None:
     out = phaze("--help").out
-    listed = {line.split()[1] for line in out.splitlines() if line.startswith("│ ") and line[2].isalpha()}
-    own = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    listed = {
+        line.split()[1] for line in out.splitlines() if line.startswith("│ ") and line[2].isalpha()
+    }
+    own = {
+        command.name or command.callback.__name__
+        for command in app.registered_commands
+        if command.callback
+    }
     assert listed == own - set(HIDDEN) | {"study"}
     assert len(out.splitlines()) <= 66
 
 
-def test_the_examples_of_the_help_run(phaze: Phaze, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_examples_of_the_help_run(
+    phaze: Phaze, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
-    shown = [line.split()[1:] for line in phaze("--help").out.splitlines() if line.startswith("   phaze ")]
+    shown = [
+        line.split()[1:]
+        for line in phaze("--help").out.splitlines()
+        if line.startswith("   phaze ")
+    ]
     assert [words[0] for words in shown] == ["plan", "search", "verify"]
     # The search and its check are those of ``make demo``.
     assert phaze(*shown[0], "--json").code == 0
@@ -71,12 +83,17 @@ def test_one_chip_as_a_document(phaze: Phaze) -> None:
     assert ran.out.count("\n") == 1
     assert document["peak_flops"] == pytest.approx(275.2512e12)
     assert document["area_mm2"] == pytest.approx(sum(document["area_by_component_mm2"].values()))
-    assert json.loads(phaze("chips", "tpu-v4-paper", "--json").out)["area_mm2"] == pytest.approx(278.82667631, abs=5e-9)
+    assert json.loads(phaze("chips", "tpu-v4-paper", "--json").out)["area_mm2"] == pytest.approx(
+        278.82667631, abs=5e-9
+    )
     assert json.loads(phaze("chips", "tpu-v5e", "--json").out)["area_mm2"] is None
 
 
 def test_pretty_indents_the_same_document(phaze: Phaze) -> None:
-    plain, pretty = phaze("chips", "tpu-v4", "--json").out, phaze("chips", "tpu-v4", "--json", "--pretty").out
+    plain, pretty = (
+        phaze("chips", "tpu-v4", "--json").out,
+        phaze("chips", "tpu-v4", "--json", "--pretty").out,
+    )
     assert pretty.count("\n") > 20
     assert json.loads(plain) == json.loads(pretty)
 
@@ -132,7 +149,9 @@ def test_the_schema_of_a_stack_requires_no_key_that_its_base_gives(phaze: Phaze)
         (("chips", "--jso"), "No such option"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(phaze: Phaze, arguments: tuple[str, ...], said: str) -> None:
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    phaze: Phaze, arguments: tuple[str, ...], said: str
+) -> None:
     ran = phaze(*arguments)
     assert ran.code == 2
     assert said in ran.err
@@ -163,7 +182,9 @@ def test_a_users_chip_reads_from_a_file_and_from_standard_input(
         assert json.loads(phaze("chips", "-", "--json").out)["name"] == "own"
 
 
-def test_nothing_feasible_is_exit_code_3_with_the_shortage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_feasible_is_exit_code_3_with_the_shortage(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     import typer
 
     own = typer.Typer()
@@ -182,20 +203,26 @@ def test_nothing_feasible_is_exit_code_3_with_the_shortage(capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out) == {"error": "It does not fit.", "needed_bytes": 3}
     assert answer.exit_code_of(own, ["breaks", "--json"]) == 1
     said = capsys.readouterr()
-    assert json.loads(said.out)["error"].startswith("this is a fault of phaze: RuntimeError: a fault of two lines")
+    assert json.loads(said.out)["error"].startswith(
+        "this is a fault of phaze: RuntimeError: a fault of two lines"
+    )
     assert said.err.count("\n") == 1
 
 
 def test_names_that_look_like_markup_stay_text(phaze: Phaze, tmp_path: Path) -> None:
     preset = Path(answer.__file__).parents[1] / "hardware" / "presets" / "chips" / "tpu-v4.toml"
     own = tmp_path / "own.toml"
-    own.write_text(preset.read_text().replace('title = "Google TPU v4"', 'title = "[bold]x[/bold] [/]"'))
+    own.write_text(
+        preset.read_text().replace('title = "Google TPU v4"', 'title = "[bold]x[/bold] [/]"')
+    )
     assert "[bold]x[/bold] [/]" in phaze("chips", own).out
 
 
 def test_a_closed_pipe_is_no_fault() -> None:
     command = f"{sys.executable} -m phaze chips | head -n 1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("chip")
 
@@ -211,7 +238,9 @@ def test_help_imports_none_of_the_heavy_libraries() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_chip_too_large_for_a_wafer_is_shown_with_what_stands_in_the_way(phaze: Phaze, tmp_path: Path) -> None:
+def test_a_chip_too_large_for_a_wafer_is_shown_with_what_stands_in_the_way(
+    phaze: Phaze, tmp_path: Path
+) -> None:
     preset = Path(answer.__file__).parents[1] / "hardware" / "presets" / "chips" / "tpu-v4.toml"
     huge = tmp_path / "huge.toml"
     huge.write_text(preset.read_text().replace('size = "128 MiB"', 'size = "1 TiB"'))
@@ -221,7 +250,11 @@ def test_a_chip_too_large_for_a_wafer_is_shown_with_what_stands_in_the_way(phaze
     assert "does not fit a wafer" in " ".join(phaze("chips", huge).out.split())
 
 
-numbers = st.integers(-(2**70), 2**70) | st.floats() | st.sampled_from(["1e300 GHz", "1e15 Hz", "1 EB/s", "0 B", "1 B"])
+numbers = (
+    st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.sampled_from(["1e300 GHz", "1e15 Hz", "1 EB/s", "0 B", "1 B"])
+)
 
 
 @given(st.data())
@@ -230,10 +263,14 @@ def test_any_number_in_a_chip_file_is_an_answer_or_bad_input(data: st.DataObject
     preset = Path(answer.__file__).parents[1] / "hardware" / "presets" / "chips" / "tpu-v4.toml"
     raw = tomllib.loads(preset.read_text())
     table = data.draw(
-        st.sampled_from(["", "tensor_cores", "vector_cores", "global_buffer", "hbm", "links", "published"])
+        st.sampled_from(
+            ["", "tensor_cores", "vector_cores", "global_buffer", "hbm", "links", "published"]
+        )
     )
     place = raw[table] if table else raw
-    place[data.draw(st.sampled_from(sorted(key for key in place if key != "sources")))] = data.draw(numbers)
+    place[data.draw(st.sampled_from(sorted(key for key in place if key != "sources")))] = data.draw(
+        numbers
+    )
     said, wrong = io.StringIO(), io.StringIO()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chip.json"

@@ -1,4 +1,5 @@
-"""Whatever stands in a file, a command answers, or says in one sentence what is wrong: it never fails or hangs."""
+"""Whatever stands in a file, a command answers, or says in one sentence what is wrong: it never
+fails or hangs."""
 
 import shutil
 from collections.abc import Iterator
@@ -19,15 +20,37 @@ from tests.cli.mutate import mutated_bytes, mutated_document, mutated_journal
 EVERYDAY, ALL = 60, 20_000
 EVERYDAY_LINES, ALL_LINES = 60, 3_000
 OPTIONS = (
-    *("chips TEXT", "clusters TEXT", "stacks TEXT", "models TEXT", "schema TEXT", "place TEXT", "report TEXT"),
+    *(
+        "chips TEXT",
+        "clusters TEXT",
+        "stacks TEXT",
+        "models TEXT",
+        "schema TEXT",
+        "place TEXT",
+        "report TEXT",
+    ),
     *(
         "estimate --chip tpu-v4 --gemm TEXT",
         "estimate --chip tpu-v4 --vector TEXT",
         "estimate --gemm 8x8x8 --chip TEXT",
     ),
-    *("estimate --cluster selene --collective TEXT", "schedule TEXT", "validate TEXT", "study check TEXT"),
-    *("plan --chip a100-80gb --devices 8 --batch 8 --gpt TEXT", "plan --model gpt2 --chip a100-80gb --devices TEXT"),
-    *("graph --gpt TEXT", "export TEXT --to csv", "verify TEXT", "compare --run TEXT", "explain TEXT"),
+    *(
+        "estimate --cluster selene --collective TEXT",
+        "schedule TEXT",
+        "validate TEXT",
+        "study check TEXT",
+    ),
+    *(
+        "plan --chip a100-80gb --devices 8 --batch 8 --gpt TEXT",
+        "plan --model gpt2 --chip a100-80gb --devices TEXT",
+    ),
+    *(
+        "graph --gpt TEXT",
+        "export TEXT --to csv",
+        "verify TEXT",
+        "compare --run TEXT",
+        "explain TEXT",
+    ),
 )
 
 
@@ -80,11 +103,16 @@ def test_a_seed_gives_the_same_bad_file_whatever_came_before() -> None:
 
 
 def test_a_good_file_of_every_case_is_answered(
-    cases: list[Case], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cases: list[Case],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for case in cases:
-        if case.name.startswith("search"):  # stopped after two seconds, it may have found nothing yet
+        if case.name.startswith(
+            "search"
+        ):  # stopped after two seconds, it may have found nothing yet
             continue
         wanted = 2 if "torchtitan" in case.name else 0  # it has no gpt
         assert code_of(case.arguments) == wanted, (case.name, capsys.readouterr().err)
@@ -99,7 +127,9 @@ def test_dozens_of_bad_files_are_answered_or_refused(
 
 
 @pytest.mark.slow
-def test_twenty_thousand_bad_files_are_answered_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twenty_thousand_bad_files_are_answered_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))
@@ -108,7 +138,9 @@ def test_twenty_thousand_bad_files_are_answered_or_refused(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("count", [EVERYDAY_LINES, pytest.param(ALL_LINES, marks=pytest.mark.slow)])
-def test_odd_command_lines_are_answered_or_refused(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_odd_command_lines_are_answered_or_refused(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))

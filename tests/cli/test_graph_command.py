@@ -33,8 +33,12 @@ def test_a_named_model_as_a_document(phaze: Phaze) -> None:
 
 
 def test_a_named_model_as_a_table(phaze: Phaze) -> None:
-    out = phaze("graph", "--model", "llama2-7b", *FOUR, "--attention", "fused", "--sequence-parallel").out
-    assert "TP 4, microbatch 2, sequence 4096, fused attention, sequence parallel" in " ".join(out.split())
+    out = phaze(
+        "graph", "--model", "llama2-7b", *FOUR, "--attention", "fused", "--sequence-parallel"
+    ).out
+    assert "TP 4, microbatch 2, sequence 4096, fused attention, sequence parallel" in " ".join(
+        out.split()
+    )
     assert "model.layers.0" in out
     assert "64 x reduce-scatter of 64 MiB" in out
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -42,7 +46,9 @@ def test_a_named_model_as_a_table(phaze: Phaze) -> None:
 
 def test_fusion_leaves_fewer_operators_and_the_same_work(phaze: Phaze) -> None:
     summaries = [
-        json.loads(phaze("graph", "--model", "bert-large", "--fusion", level, "--json").out)["summary"]
+        json.loads(phaze("graph", "--model", "bert-large", "--fusion", level, "--json").out)[
+            "summary"
+        ]
         for level in ("none", "elementwise", "full")
     ]
     counts = [found["layers"][1]["backward_operators"] for found in summaries]
@@ -69,7 +75,10 @@ WRONG: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("no model is given", ()),
     ("--model and --gpt are given together", ("--model", "gpt3-175b", "--gpt", GPT)),
     ("unknown model 'bert-lage'; did you mean 'bert-large'", ("--model", "bert-lage")),
-    ("bert-large has 512 positions, 1024 were requested", ("--model", "bert-large", "--sequence", 1024)),
+    (
+        "bert-large has 512 positions, 1024 were requested",
+        ("--model", "bert-large", "--sequence", 1024),
+    ),
     ("gpt: sequence: this size is missing", ("--gpt", GPT)),
     ("--gpt: 'hidden' is not a size", ("--gpt", "hidden")),
     ("did you mean 'heads'", ("--gpt", GPT.replace("heads", "head"), "--sequence", 64)),
@@ -96,9 +105,13 @@ def test_bad_input_is_one_sentence(phaze: Phaze, sentence: str, arguments: tuple
     assert json.loads(ran.out) == {"error": ran.err.removeprefix("phaze: ").rstrip("\n")}
 
 
-def test_without_torch_a_trace_is_refused_and_says_how_to_get_it(phaze: Phaze, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torch_a_trace_is_refused_and_says_how_to_get_it(
+    phaze: Phaze, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "torch" else real(name))
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "torch" else real(name)
+    )
     ran = phaze("graph", "--model", "gpt2-xl", "--tensor", 2)
     assert ran.code == 2
     assert "pip install -e '.[torch]'" in ran.err
@@ -106,7 +119,9 @@ def test_without_torch_a_trace_is_refused_and_says_how_to_get_it(phaze: Phaze, m
 
 
 def test_the_help_says_that_code_is_run_only_when_named(phaze: Phaze) -> None:
-    assert "run only when you name it" in " ".join(phaze("graph", "--help").out.replace("│", " ").split())
+    assert "run only when you name it" in " ".join(
+        phaze("graph", "--help").out.replace("│", " ").split()
+    )
 
 
 def test_unknown_operators_are_listed_at_once(phaze: Phaze, tmp_path: Path) -> None:
@@ -118,7 +133,8 @@ def test_unknown_operators_are_listed_at_once(phaze: Phaze, tmp_path: Path) -> N
         "        super().__init__()\n"
         "        self.w = torch.nn.Linear(4, 4)\n"
         "    def forward(self, x):\n"
-        "        return torch.special.bessel_j0(self.w(x).detach()).sum() + torch.digamma(self.w(x)).sum()\n"
+        "        return torch.special.bessel_j0(self.w(x).detach()).sum() + "
+        "torch.digamma(self.w(x)).sum()\n"
         "def build():\n"
         "    return Odd(), torch.ones(2, 4)\n"
     )
@@ -147,7 +163,12 @@ def test_the_models_are_listed(phaze: Phaze) -> None:
 
 def test_one_model(phaze: Phaze) -> None:
     row = json.loads(phaze("models", "gpt3-175b", "--json").out)
-    assert (row["layers"], row["hidden"], row["widths"], row["sequence"]) == (96, 12288, [4, 8], 2048)
+    assert (row["layers"], row["hidden"], row["widths"], row["sequence"]) == (
+        96,
+        12288,
+        [4, 8],
+        2048,
+    )
     assert "pipeline 32, data 8, tensor 4" in phaze("models", "gpt3-175b").out
     assert "197, always" in phaze("models", "vit-large").out
     wrong = phaze("models", "gpt4")

@@ -21,7 +21,10 @@ def test_every_technology_is_listed_and_shown_with_its_sources(phaze: Phaze) -> 
     for name in sorted({one["name"] for one in listed}):
         document = json.loads(phaze("technologies", name, "--json").out)
         # A name of both versions: that of chips of cores, and that of chips of clusters within it.
-        for whole in (document, *([document.pop("of_clusters")] if "of_clusters" in document else [])):
+        for whole in (
+            document,
+            *([document.pop("of_clusters")] if "of_clusters" in document else []),
+        ):
             assert whole.pop("sources") and isinstance(whole.pop("notes"), str)
             assert whole in listed
             shown_as.add((whole["name"], whole["schema"]))
@@ -31,7 +34,9 @@ def test_every_technology_is_listed_and_shown_with_its_sources(phaze: Phaze) -> 
     assert phaze("technologies", "n6").code == 2
 
 
-def test_the_cache_is_shown_and_cleared(phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_shown_and_cleared(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PHAZE_CACHE", str(tmp_path))
     assert "nothing is kept yet" in phaze("cache").out
     (tmp_path / "graphs").mkdir()
@@ -43,11 +48,15 @@ def test_the_cache_is_shown_and_cleared(phaze: Phaze, tmp_path: Path, monkeypatc
     assert (tmp_path / "graphs" / "notes.txt").exists()
 
 
-def test_what_is_missing_is_named_with_what_needs_it(phaze: Phaze, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_named_with_what_needs_it(
+    phaze: Phaze, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = json.loads(phaze("doctor", "--json").out)
     assert all(one["version"] for one in found["packages"] if one["extra"] is None)
     installed = doctor._installed
-    monkeypatch.setattr(doctor, "_installed", lambda name: None if name == "torch" else installed(name))
+    monkeypatch.setattr(
+        doctor, "_installed", lambda name: None if name == "torch" else installed(name)
+    )
     shown = phaze("doctor")
     assert shown.code == 0 and ".[torch]" in shown.out and "tracing your own model" in shown.out
 
@@ -63,7 +72,9 @@ def test_what_is_no_file_of_the_cache_is_neither_read_nor_removed(
     assert shown.code == 0 and "\x1b" not in shown.out
     assert phaze("doctor").code == 0
     assert json.loads(phaze("cache", "--clear", "--json").out)["removed_files"] == 1
-    assert (tmp_path / "graphs" / "folder.json").is_dir() and (tmp_path / "graphs" / "gone.json").is_symlink()
+    assert (tmp_path / "graphs" / "folder.json").is_dir() and (
+        tmp_path / "graphs" / "gone.json"
+    ).is_symlink()
 
 
 @pytest.mark.parametrize(
@@ -79,13 +90,18 @@ def test_what_is_no_file_of_the_cache_is_neither_read_nor_removed(
     ],
     ids=str,
 )
-def test_a_cached_model_that_cannot_be_one_is_traced_anew(change: dict[str, Any], tmp_path: Path) -> None:
+def test_a_cached_model_that_cannot_be_one_is_traced_anew(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
     kept, place = GraphCache(tmp_path), str(tmp_path / "own.py:build")
     (tmp_path / "own.py").write_text("")
     kept.remember(place, Facts(place, 16, 32, False, (1, 2)), [str(tmp_path / "own.py")])
     assert kept.cached_model(place) is not None
     (path,) = (tmp_path / "models").iterdir()
     good = json.loads(path.read_text(encoding="utf-8"))
-    changed = {key: {**good[key], **value} if isinstance(value, dict) else value for key, value in change.items()}
+    changed = {
+        key: {**good[key], **value} if isinstance(value, dict) else value
+        for key, value in change.items()
+    }
     path.write_text(json.dumps({**good, **changed}), encoding="utf-8")
     assert kept.cached_model(place) is None

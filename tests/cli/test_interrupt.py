@@ -1,4 +1,5 @@
-"""Ctrl-C ends every command with one sentence and exit code 130 within two seconds, wherever it is."""
+"""Ctrl-C ends every command with one sentence and exit code 130 within two seconds, wherever it
+is."""
 
 import json
 import os
@@ -14,7 +15,8 @@ import pytest
 from tests.search.test_verify import STUDY, finished
 
 SOON_S = 2.0
-# A program that stops at the import of a module until it is interrupted, then runs phaze as the script does.
+# A program that stops at the import of a module until it is interrupted, then runs phaze as the
+# script does.
 SLOW_IMPORT = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.{heard})
@@ -28,7 +30,10 @@ from phaze.cli.main import main
 main()
 """
 # A test run in the background of a shell would hand on that interrupts are ignored.
-PLAIN = "import signal as s; s.signal(s.SIGINT, s.default_int_handler); from phaze.cli.main import main; main()"
+PLAIN = (
+    "import signal as s; s.signal(s.SIGINT, s.default_int_handler); from phaze.cli.main "
+    "import main; main()"
+)
 WAIT = "time.sleep(30)"
 SWALLOWED = """for _ in range(300):
                 try:
@@ -43,7 +48,8 @@ def _start(program: str, arguments: list[str]) -> "subprocess.Popen[bytes]":
 
 
 def _ended(process: "subprocess.Popen[bytes]", sentence: str, may_finish: bool = False) -> bytes:
-    """Interrupt it; what it wrote to standard output. ``may_finish``: it may have given its answer at that moment."""
+    """Interrupt it; what it wrote to standard output. ``may_finish``: it may have given its answer
+    at that moment."""
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -62,7 +68,11 @@ def _ended(process: "subprocess.Popen[bytes]", sentence: str, may_finish: bool =
     ("module", "arguments", "sentence"),
     [
         ("typer", ["models"], "stopped"),
-        ("numpy", ["search", "--model", "bert-large", "--json"], "stopped; the same command resumes from here"),
+        (
+            "numpy",
+            ["search", "--model", "bert-large", "--json"],
+            "stopped; the same command resumes from here",
+        ),
     ],
 )
 def test_a_command_is_stopped_while_it_imports(
@@ -74,7 +84,11 @@ def test_a_command_is_stopped_while_it_imports(
     assert process.stdout is not None
     assert process.stdout.readline() == b"here\n"
     said = _ended(process, sentence)
-    assert said == (json.dumps({"error": sentence}, separators=(",", ":")).encode() + b"\n" if "--json" in out else b"")
+    assert said == (
+        json.dumps({"error": sentence}, separators=(",", ":")).encode() + b"\n"
+        if "--json" in out
+        else b""
+    )
     assert not (tmp_path / "run").exists()
 
 
@@ -84,9 +98,23 @@ def _hard(path: Path) -> str:
     operators, names = [], [f"o{i}" for i in range(60)]
     for name in names:
         one, core = drawn.uniform(1, 9), drawn.choice(["tensor", "vector", "both"])
-        operators.append({"id": name, "core": core, "one_core_s": one, "all_cores_s": one / drawn.uniform(1.5, 4)})
-    edges = [[a, b] for i, a in enumerate(names) for b in names[i + 1 : i + 12] if drawn.random() < 0.12]
-    problem = {"schema": "phaze.operators/1", "rules": "icml24", "tensor_cores": 4, "vector_cores": 3}
+        operators.append(
+            {
+                "id": name,
+                "core": core,
+                "one_core_s": one,
+                "all_cores_s": one / drawn.uniform(1.5, 4),
+            }
+        )
+    edges = [
+        [a, b] for i, a in enumerate(names) for b in names[i + 1 : i + 12] if drawn.random() < 0.12
+    ]
+    problem = {
+        "schema": "phaze.operators/1",
+        "rules": "icml24",
+        "tensor_cores": 4,
+        "vector_cores": 3,
+    }
     path.write_text(json.dumps({**problem, "operators": operators, "edges": edges}))
     return str(path)
 
@@ -95,13 +123,17 @@ def _worked(process: "subprocess.Popen[bytes]", cpu_s: float) -> None:
     """Wait until a process has worked for so long, however busy the machine is."""
     tick = os.sysconf("SC_CLK_TCK")
     while process.poll() is None:
-        user, system = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        user, system = (
+            Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        )
         if (int(user) + int(system)) / tick >= cpu_s:
             return
         time.sleep(0.02)
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not show what a process has used")
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="the system does not show what a process has used"
+)
 @pytest.mark.parametrize("scheduler", ["exact", pytest.param("cpsat", marks=pytest.mark.slow)])
 def test_a_command_is_stopped_inside_compiled_code(scheduler: str, tmp_path: Path) -> None:
     command = ["schedule", _hard(tmp_path / "hard.json"), "--scheduler", scheduler]
@@ -154,7 +186,10 @@ def test_an_interrupt_after_the_answer_changes_nothing() -> None:
 
 GOES_ON = "stopped; the same command resumes from here"
 COMMANDS = {
-    "plan": ("plan --model gpt3-175b --chip a100-80gb --devices 1024 --batch 1536 --microbatch 1,2,4,8", "stopped"),
+    "plan": (
+        "plan --model gpt3-175b --chip a100-80gb --devices 1024 --batch 1536 --microbatch 1,2,4,8",
+        "stopped",
+    ),
     "search": (
         "search --model t5-large --rules icml24 --out run --workers 2",
         GOES_ON,
@@ -179,11 +214,15 @@ COMMANDS = {
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose rows take some seconds to be proved anew."""
-    return finished(tmp_path_factory.mktemp("interrupt"), STUDY.replace("sequence = 64", "sequence = 128"))
+    return finished(
+        tmp_path_factory.mktemp("interrupt"), STUDY.replace("sequence = 64", "sequence = 128")
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system does not show what a process has used")
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="the system does not show what a process has used"
+)
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("cpu_s", [0.3, 0.8, 1.2, 2.0, 5.0])
 def test_any_command_is_stopped_at_any_moment(

@@ -1,4 +1,5 @@
-"""A first command after set-up compiles nothing: ``phaze kernels`` warms every kernel for every way it is called."""
+"""A first command after set-up compiles nothing: ``phaze kernels`` warms every kernel for every way
+it is called."""
 
 import json
 import subprocess
@@ -28,7 +29,10 @@ COMMANDS = [
     "estimate --vector softmax:16777216:4096 --chip tpu-v4",
     f"schedule {ROOT}/tests/api/operators.json",
     f"place {ROOT}/examples/profile.json --perfetto place.json",
-    f"plan --gpt {GPT} --chip a100-80gb --devices 8 --batch 32 --microbatch 1,2 --tensor 1,2 --html plan.html",
+    (
+        f"plan --gpt {GPT} --chip a100-80gb --devices 8 --batch 32 --microbatch 1,2 --tensor "
+        "1,2 --html plan.html"
+    ),
     f"plan --fixed {ROOT}/examples/run.json --html fixed.html",
     "plan --fixed chunks.json --html chunks.html",
     "search icml24.toml --out flat --workers 1",
@@ -60,8 +64,14 @@ def test_after_warming_no_command_compiles_a_kernel(tmp_path: Path) -> None:
     run["plan"] |= {"pipeline": 2, "data": 16, "microbatch": 1, "chunks": 2}
     (tmp_path / "chunks.json").write_text(json.dumps(run))
     command = [sys.executable, "-m", "tests.cli.compiled", *COMMANDS]
-    environment = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, env=environment)
+    environment = {
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+    }
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, check=False, env=environment
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert {line: one["said"] for line, one in found.items() if one["code"] != 0} == {}

@@ -1,4 +1,5 @@
-"""``phaze new``: every file that it writes goes through its command as it is, within the goal that was stated."""
+"""``phaze new``: every file that it writes goes through its command as it is, within the goal that
+was stated."""
 
 import json
 import shlex
@@ -26,12 +27,26 @@ def test_a_new_file_goes_through_its_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for node, area, power in GOALS:
-        tried = made(phaze, kind, "--node", node, "--area", area, "--power", f"{power} W", "--out", f"{node}.toml")
+        tried = made(
+            phaze,
+            kind,
+            "--node",
+            node,
+            "--area",
+            area,
+            "--power",
+            f"{power} W",
+            "--out",
+            f"{node}.toml",
+        )
         found = phaze(*shlex.split(tried)[1:], "--json")
         assert found.code == 0, found.err
         if kind == "chip":
             chip = json.loads(found.out)
-            assert 0.5 * area < chip["area_mm2"] <= area or 0.5 * power < chip["design_power_w"] <= power
+            assert (
+                0.5 * area < chip["area_mm2"] <= area
+                or 0.5 * power < chip["design_power_w"] <= power
+            )
             assert chip["area_mm2"] <= area and chip["design_power_w"] <= power
 
 
@@ -41,7 +56,20 @@ def test_a_new_study_and_the_space_beside_it_are_good(
     monkeypatch.chdir(tmp_path)
     for node, area, power in GOALS:
         file = f"{node}.toml"
-        made(phaze, "study", "--node", node, "--area", area, "--power", power, "--model", "bert-large", "--out", file)
+        made(
+            phaze,
+            "study",
+            "--node",
+            node,
+            "--area",
+            area,
+            "--power",
+            power,
+            "--model",
+            "bert-large",
+            "--out",
+            file,
+        )
         checked = phaze("study", "check", file, "--json")
         assert checked.code == 0 and json.loads(checked.out)["chips"] > 0, checked.err
         space = tomllib.loads(Path(f"{node}-space.toml").read_text(encoding="utf-8"))
@@ -79,10 +107,23 @@ def test_every_bundled_process_of_clusters_can_be_started_from(
 
 
 @pytest.mark.slow
-def test_a_new_study_is_searched_as_it_is(phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_study_is_searched_as_it_is(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for node, area, power in GOALS:
-        tried = made(phaze, "study", "--node", node, "--area", area, "--power", power, "--out", f"{node}.toml")
+        tried = made(
+            phaze,
+            "study",
+            "--node",
+            node,
+            "--area",
+            area,
+            "--power",
+            power,
+            "--out",
+            f"{node}.toml",
+        )
         found = phaze(*shlex.split(tried)[1:], "--json")
         assert found.code == 0, found.err
         chip = json.loads(found.out)["chip"]
@@ -90,7 +131,9 @@ def test_a_new_study_is_searched_as_it_is(phaze: Phaze, tmp_path: Path, monkeypa
 
 
 @pytest.mark.slow
-def test_a_new_model_is_traced(phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_model_is_traced(
+    phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     found = phaze(*shlex.split(made(phaze, "model"))[1:], "--json")
@@ -105,7 +148,12 @@ def test_nothing_is_overwritten_and_a_wrong_goal_is_one_sentence(
     refused = phaze("new", "stack")
     assert refused.code == 2 and "already exists" in refused.err
     assert Path("my-stack.toml").read_text(encoding="utf-8") == "mine"
-    for arguments in (("ship",), ("chip", "--node", "n4"), ("chip", "--area", "big"), ("chip", "--out", "chip.py")):
+    for arguments in (
+        ("ship",),
+        ("chip", "--node", "n4"),
+        ("chip", "--area", "big"),
+        ("chip", "--out", "chip.py"),
+    ):
         found = phaze("new", *arguments)
         assert found.code == 2 and found.err.count("\n") == 1, arguments
     small = phaze("new", "chip", "--area", 5)
@@ -114,7 +162,14 @@ def test_nothing_is_overwritten_and_a_wrong_goal_is_one_sentence(
 
 @pytest.mark.parametrize(
     "file",
-    ["chäp.toml", f"{'a' * 80}.toml", "two words.toml", "-first.toml", 'it\'s "mine".toml', "UPPER.v2.toml"],
+    [
+        "chäp.toml",
+        f"{'a' * 80}.toml",
+        "two words.toml",
+        "-first.toml",
+        'it\'s "mine".toml',
+        "UPPER.v2.toml",
+    ],
 )
 def test_whatever_a_file_is_called_it_runs_with_what_it_names(
     phaze: Phaze, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -135,6 +190,10 @@ def test_a_new_study_is_for_a_model_that_there_is(
     monkeypatch.chdir(tmp_path)
     for model in ("bert", 'a"b', "a\nb"):
         found = phaze("new", "study", "--model", model)
-        assert found.code == 2 and found.err.count("\n") == 1 and not Path("my-study.toml").exists(), found.err
+        assert (
+            found.code == 2 and found.err.count("\n") == 1 and not Path("my-study.toml").exists()
+        ), found.err
     assert phaze("new", "study", "--model", 'my "own".py:build').code == 0
-    assert tomllib.loads(Path("my-study.toml").read_text(encoding="utf-8"))["models"] == ['my "own".py:build']
+    assert tomllib.loads(Path("my-study.toml").read_text(encoding="utf-8"))["models"] == [
+        'my "own".py:build'
+    ]

@@ -26,8 +26,14 @@ def test_a_full_disk_is_one_sentence(
 ) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123 - a device
-        ran = subprocess.run([*PHAZE, *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert ran.returncode == 2 and "no space left on device" in ran.stderr and "Traceback" not in ran.stderr
+        ran = subprocess.run(
+            [*PHAZE, *command], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (
+        ran.returncode == 2
+        and "no space left on device" in ran.stderr
+        and "Traceback" not in ran.stderr
+    )
     assert all(line.startswith("phaze: ") for line in ran.stderr.splitlines())
 
 
@@ -36,7 +42,9 @@ def test_a_closed_output_swallows_the_answer(command: tuple[str, ...]) -> None:
     shell = ["sh", "-c", 'exec "$@" >&-', "sh", *PHAZE, *command]
     ran = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
     assert ran.returncode == (2 if "/nope.json" in command else 0) and "Traceback" not in ran.stderr
-    assert ran.stderr == ("phaze: /nope.json: there is no such file.\n" if "/nope.json" in command else "")
+    assert ran.stderr == (
+        "phaze: /nope.json: there is no such file.\n" if "/nope.json" in command else ""
+    )
 
 
 @pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii:strict"])

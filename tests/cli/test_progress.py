@@ -1,4 +1,5 @@
-"""Nothing is silent for more than two seconds on a terminal; elsewhere standard error stays for errors."""
+"""Nothing is silent for more than two seconds on a terminal; elsewhere standard error stays for
+errors."""
 
 import io
 import os
@@ -33,11 +34,16 @@ main()
 
 
 def watched(command: list[str], folder: Path, **environment: str) -> tuple[int, list[float], str]:
-    """Run a command whose standard error is a terminal: its exit code, the moments of its bytes, and their text."""
+    """Run a command whose standard error is a terminal: its exit code, the moments of its bytes,
+    and their text."""
     ours, theirs = pty.openpty()
     began = time.monotonic()
     run = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=theirs, cwd=folder, env={**os.environ, **environment}
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        cwd=folder,
+        env={**os.environ, **environment},
     )
     os.close(theirs)
     moments, text = [0.0], b""
@@ -70,20 +76,63 @@ def test_a_slow_step_is_seen_on_a_terminal_and_its_line_is_taken_away(tmp_path: 
     "arguments",
     [
         ("search", "--model", "t5-large", "--rules", "icml24", "--set", "training.devices=256"),
-        ("plan", "--model", "gpt3-175b", "--chip", "a100-80gb", "--devices", "1024", "--batch", "1536"),
+        (
+            "plan",
+            "--model",
+            "gpt3-175b",
+            "--chip",
+            "a100-80gb",
+            "--devices",
+            "1024",
+            "--batch",
+            "1536",
+        ),
         ("validate",),
         ("graph", "--model", "own.py:build"),
         ("estimate", "--model", "own.py:build", "--chip", "h100"),
         ("schedule", "--model", "own.py:build", "--chip", "h100"),
-        ("compare", "--model", "bert-large", "--rules", "icml24", "--chip", "a100-80gb", "--chip", "h100"),
-        ("sweep", "--model", "bert-large", "--rules", "icml24", "--over", "training.devices=64,128"),
-        ("plan", "--model", "own.py:build", "--chip", "h100", "--devices", "4", "--batch", "8", "--microbatch", "1"),
+        (
+            "compare",
+            "--model",
+            "bert-large",
+            "--rules",
+            "icml24",
+            "--chip",
+            "a100-80gb",
+            "--chip",
+            "h100",
+        ),
+        (
+            "sweep",
+            "--model",
+            "bert-large",
+            "--rules",
+            "icml24",
+            "--over",
+            "training.devices=64,128",
+        ),
+        (
+            "plan",
+            "--model",
+            "own.py:build",
+            "--chip",
+            "h100",
+            "--devices",
+            "4",
+            "--batch",
+            "8",
+            "--microbatch",
+            "1",
+        ),
     ],
     ids=lambda arguments: arguments[0],
 )
 def test_no_command_is_silent_for_two_seconds(arguments: tuple[str, ...], tmp_path: Path) -> None:
     model = "import time\nimport torch\n\ndef build():\n    time.sleep(3)\n"
-    model += "    return torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)), torch.zeros(2, 8)\n"
+    model += (
+        "    return torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)), "
+        "torch.zeros(2, 8)\n"
+    )
     (tmp_path / "own.py").write_text(model, encoding="utf-8")
     command = [sys.executable, "-m", "phaze", *arguments]
     code, moments, text = watched(command, tmp_path, PHAZE_CACHE=str(tmp_path / "cache"))
@@ -97,7 +146,9 @@ def test_files_and_sets_are_counted_while_they_are_worked_on(
 ) -> None:
     counts: list[tuple[int, int, str]] = []
     monkeypatch.setattr(
-        Progress, "count", lambda self, done, total, what, at_most=False: counts.append((done, total, what))
+        Progress,
+        "count",
+        lambda self, done, total, what, at_most=False: counts.append((done, total, what)),
     )
     bad = [str(tmp_path / name) for name in ("a.json", "b.json")]
     for command, what in (("place", "placing profiles"), ("schedule", "scheduling files")):
@@ -116,7 +167,9 @@ def test_progress_is_for_terminals_unless_it_is_asked_for(monkeypatch: pytest.Mo
     assert form_for(io.StringIO()) == "none"
 
 
-def test_in_a_notebook_progress_is_one_line_that_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_notebook_progress_is_one_line_that_is_written_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class ZMQInteractiveShell:
         pass
 
@@ -135,7 +188,9 @@ def test_in_a_notebook_progress_is_one_line_that_is_written_over(monkeypatch: py
     assert text.split("\r")[-2].strip() == ""
 
 
-def test_a_line_says_what_is_done_how_far_it_is_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_says_what_is_done_how_far_it_is_and_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = [100.0]
     monkeypatch.setattr(shown, "monotonic", lambda: now[0])
     progress = Progress()

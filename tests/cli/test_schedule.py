@@ -46,9 +46,9 @@ def test_one_line_a_file_and_the_error_of_a_bad_one(phaze: Phaze, files: list[Pa
     first, bad, last = (json.loads(line) for line in ran.out.splitlines())
     assert first["makespan_s"] == pytest.approx(OPTIMA[0]["makespan_s"])
     assert last["makespan_s"] == pytest.approx(OPTIMA[-1]["makespan_s"])
-    assert (
-        bad["error"]
-        == f"{files[2]}: edges: operators wait for each other in a cycle: '0' -> '1' -> '0'; remove one of its edges."
+    assert bad["error"] == (
+        f"{files[2]}: edges: operators wait for each other in a cycle: '0' -> '1' -> "
+        "'0'; remove one of its edges."
     )
     assert bad["error"] in ran.err
     assert ran.err.count("\n") == 1
@@ -64,7 +64,14 @@ def test_a_document_has_what_its_format_says(phaze: Phaze, files: list[Path]) ->
     assert document["lower_bound_s"] <= document["makespan_s"]
     ids = [operator["id"] for operator in OPTIMA[-1]["operators"]["operators"]]
     assert [slot["id"] for slot in document["slots"]] == ids
-    assert set(document["slots"][0]) == {"id", "spread", "start_s", "end_s", "tensor_core", "vector_core"}
+    assert set(document["slots"][0]) == {
+        "id",
+        "spread",
+        "start_s",
+        "end_s",
+        "tensor_core",
+        "vector_core",
+    }
 
 
 @pytest.mark.parametrize("scheduler", ["list", "cpsat", "ilp"])
@@ -73,14 +80,18 @@ def test_other_schedulers_answer_too(phaze: Phaze, files: list[Path], scheduler:
     assert document["makespan_s"] == pytest.approx(OPTIMA[0]["makespan_s"])
 
 
-def test_an_unknown_scheduler_and_an_unwritable_trace_are_bad_input(phaze: Phaze, files: list[Path]) -> None:
+def test_an_unknown_scheduler_and_an_unwritable_trace_are_bad_input(
+    phaze: Phaze, files: list[Path]
+) -> None:
     assert "did you mean 'exact'?" in phaze("schedule", files[0], "--scheduler", "exactly").err
     ran = phaze("schedule", files[0], "--perfetto", files[0].parent / "no" / "trace.json")
     assert ran.code == 2
     assert "cannot be written" in ran.err
 
 
-def test_the_chart_fits_eighty_columns_and_names_every_operator(phaze: Phaze, files: list[Path]) -> None:
+def test_the_chart_fits_eighty_columns_and_names_every_operator(
+    phaze: Phaze, files: list[Path]
+) -> None:
     ran = phaze("schedule", *files[:2])
     assert ran.code == 0
     assert all(len(line) <= 80 for line in ran.out.splitlines())
@@ -96,13 +107,19 @@ def test_names_that_look_like_markup_stay_text(phaze: Phaze, tmp_path: Path) -> 
     assert "[bold]5[/]" in phaze("schedule", path).out
 
 
-def test_a_trace_has_every_slot_on_its_cores(phaze: Phaze, files: list[Path], tmp_path: Path) -> None:
+def test_a_trace_has_every_slot_on_its_cores(
+    phaze: Phaze, files: list[Path], tmp_path: Path
+) -> None:
     out = tmp_path / "trace.json"
     document = json.loads(phaze("schedule", files[1], "--perfetto", out, "--json").out)
     events = json.loads(out.read_text())["traceEvents"]
     drawn = [event for event in events if event["ph"] == "X"]
-    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    assert {event["name"] for event in drawn} == {s["id"] for s in document["slots"] if s["end_s"] > s["start_s"]}
+    names = {
+        event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"
+    }
+    assert {event["name"] for event in drawn} == {
+        s["id"] for s in document["slots"] if s["end_s"] > s["start_s"]
+    }
     for slot in document["slots"]:
         own = [event for event in drawn if event["name"] == slot["id"]]
         for event in own:
@@ -123,7 +140,12 @@ def _wide(count: int, edge_share: float) -> dict[str, Any]:
         }
         for i in range(count)
     ]
-    edges = [[f"o{i}", f"o{j}"] for j in range(count) for i in range(max(0, j - 9), j) if dice.random() < edge_share]
+    edges = [
+        [f"o{i}", f"o{j}"]
+        for j in range(count)
+        for i in range(max(0, j - 9), j)
+        if dice.random() < edge_share
+    ]
     shape = {"rules": "icml24", "tensor_cores": 8, "vector_cores": 2}
     return {"schema": "phaze.operators/1", **shape, "operators": operators, "edges": edges}
 
@@ -154,26 +176,44 @@ def test_the_same_file_gives_the_same_bytes(tmp_path: Path) -> None:
         paths[-1].write_text(json.dumps(case["operators"]))
     command = [sys.executable, "-m", "phaze", "schedule", *map(str, paths), "--json"]
     outs = [
-        subprocess.run(command, capture_output=True, check=True, env={"PYTHONHASHSEED": seed}).stdout
+        subprocess.run(
+            command, capture_output=True, check=True, env={"PYTHONHASHSEED": seed}
+        ).stdout
         for seed in ("1", "2")
     ]
     assert outs[0] == outs[1]
     assert outs[0].count(b"\n") == len(paths)
 
 
-def test_a_layer_of_a_model_is_scheduled_pass_by_pass_as_a_plan_counts_it(phaze: Phaze, tmp_path: Path) -> None:
-    asked = ("schedule", "--model", "bert-large", "--chip", "h100", "--tensor", 2, "--microbatch", 4)
+def test_a_layer_of_a_model_is_scheduled_pass_by_pass_as_a_plan_counts_it(
+    phaze: Phaze, tmp_path: Path
+) -> None:
+    asked = (
+        "schedule",
+        "--model",
+        "bert-large",
+        "--chip",
+        "h100",
+        "--tensor",
+        2,
+        "--microbatch",
+        4,
+    )
     ran = phaze(*asked, "--json", "--perfetto", tmp_path / "trace.json")
     assert ran.code == 0, ran.err
     forward, backward = (json.loads(line) for line in ran.out.splitlines())
     assert (forward["of"]["pass"], backward["of"]["pass"]) == ("forward", "backward")
     assert forward["of"]["calls"] == 24 and forward["of"]["tensor"] == 2, "the most repeated layer"
-    assert forward["of"]["attention"] == "fused" and forward["rules"] == "companions", "as the cluster's stack runs it"
+    assert forward["of"]["attention"] == "fused" and forward["rules"] == "companions", (
+        "as the cluster's stack runs it"
+    )
     setting = setting_of("h100", None, None, "calibrated", None)
     layer = load_model("bert-large", 2, 4, attention="fused").layers[1]
     costs = pass_cost(fuse_layer(layer, setting.stack.fusion).forward, setting, False)
     assert forward["makespan_s"] == pytest.approx(costs.device_s)
-    assert {event["ph"] for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]} >= {"X"}
+    assert {
+        event["ph"] for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    } >= {"X"}
 
     overlapped = json.loads(phaze(*asked, "--rules", "overlap", "--pass", "backward", "--json").out)
     assert overlapped["makespan_s"] < backward["makespan_s"] and overlapped["rules"] == "overlap"
@@ -185,9 +225,17 @@ def test_a_graphs_file_is_scheduled_as_it_was_traced_and_bad_requests_are_one_se
     phaze: Phaze, tmp_path: Path
 ) -> None:
     path = tmp_path / "graph.json"
-    path.write_text(phaze("graph", "--model", "bert-large", "--tensor", 2, "--sequence", 64, "--json").out)
-    found = json.loads(phaze("schedule", "--model", path, "--chip", "a100-80gb", "--pass", "forward", "--json").out)
-    assert (found["of"]["tensor"], found["of"]["sequence"], found["of"]["attention"]) == (2, 64, "eager")
+    path.write_text(
+        phaze("graph", "--model", "bert-large", "--tensor", 2, "--sequence", 64, "--json").out
+    )
+    found = json.loads(
+        phaze("schedule", "--model", path, "--chip", "a100-80gb", "--pass", "forward", "--json").out
+    )
+    assert (found["of"]["tensor"], found["of"]["sequence"], found["of"]["attention"]) == (
+        2,
+        64,
+        "eager",
+    )
     job = ("schedule", "--model", "bert-large", "--chip", "h100")
     for arguments, said in (
         (("schedule",), "give either files of operators or --model"),

@@ -44,7 +44,9 @@ def _fault_of_an_old_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Exc
     return raised.value
 
 
-def test_a_cache_that_names_what_is_gone_is_seen_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_names_what_is_gone_is_seen_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fault = _fault_of_an_old_cache(tmp_path, monkeypatch)
     assert is_stale(fault)
     assert remove_caches(tmp_path) == 2

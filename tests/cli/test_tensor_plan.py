@@ -14,9 +14,18 @@ from tests.cli.test_commands import Phaze
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("graph", "--model", "bert-large", "--show-plan"), "bert-large is built in, with a plan of its own"),
-        (("graph", "--model", "bert-large", "--tp-plan", "p.toml"), "bert-large has a plan of its own"),
-        (("graph", "--model", "my.py:build", "--tp-plan", "p.txt"), "its name ends in .toml or .json"),
+        (
+            ("graph", "--model", "bert-large", "--show-plan"),
+            "bert-large is built in, with a plan of its own",
+        ),
+        (
+            ("graph", "--model", "bert-large", "--tp-plan", "p.toml"),
+            "bert-large has a plan of its own",
+        ),
+        (
+            ("graph", "--model", "my.py:build", "--tp-plan", "p.txt"),
+            "its name ends in .toml or .json",
+        ),
     ],
 )
 def test_a_plan_is_for_ones_own_model(phaze: Phaze, arguments: tuple[str, ...], said: str) -> None:

@@ -1,4 +1,5 @@
-"""What people see in a terminal: 80 columns, no colours where there is none, no blanks at the end of lines."""
+"""What people see in a terminal: 80 columns, no colours where there is none, no blanks at the end
+of lines."""
 
 import os
 import pty
@@ -124,7 +125,9 @@ def test_help_fits_a_terminal(command: str, phaze: Callable[..., Any]) -> None:
 
 
 def test_shortages_and_faults_can_be_pasted_too(phaze: Callable[..., Any]) -> None:
-    short = phaze("plan", "--model", "gpt3-175b", "--chip", "a100-40gb", "--devices", "8", "--batch", "8")
+    short = phaze(
+        "plan", "--model", "gpt3-175b", "--chip", "a100-40gb", "--devices", "8", "--batch", "8"
+    )
     assert short.code == 3
     _require_plain(short.out)
     fault = phaze("chips", "tpu-v44")
@@ -136,9 +139,15 @@ def test_shortages_and_faults_can_be_pasted_too(phaze: Callable[..., Any]) -> No
 def _on_a_terminal(**environment: str) -> bytes:
     """What a command writes to a terminal."""
     ours, theirs = pty.openpty()
-    clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    clean = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("NO_COLOR", "FORCE_COLOR", "TERM")
+    }
     command = [sys.executable, "-m", "phaze", "clusters", "dgx-h100"]
-    subprocess.run(command, stdout=theirs, check=True, env={**clean, "TERM": "xterm-256color", **environment})
+    subprocess.run(
+        command, stdout=theirs, check=True, env={**clean, "TERM": "xterm-256color", **environment}
+    )
     os.close(theirs)
     found = b""
     try:

@@ -27,7 +27,9 @@ def test_the_data_sheet_gives_other_times(phaze: Phaze, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text(changed())
     times = [
-        json.loads(phaze("validate", str(path), "--json", *more).out)["sets"][0]["rows"][0]["predicted_s"]
+        json.loads(phaze("validate", str(path), "--json", *more).out)["sets"][0]["rows"][0][
+            "predicted_s"
+        ]
         for more in ((), ("--datasheet",))
     ]
     assert times[0] != times[1]
@@ -43,7 +45,9 @@ def test_the_data_sheet_gives_other_times(phaze: Phaze, tmp_path: Path) -> None:
         (changed(devices="4"), "be at most the 4 devices"),
     ],
 )
-def test_a_bad_line_is_one_sentence_with_its_number(phaze: Phaze, tmp_path: Path, text: str, said: str) -> None:
+def test_a_bad_line_is_one_sentence_with_its_number(
+    phaze: Phaze, tmp_path: Path, text: str, said: str
+) -> None:
     path = tmp_path / "mine.csv"
     path.write_text(text)
     ran = phaze("validate", str(path))

@@ -16,13 +16,23 @@ from tools.kernels.build import compiled_room, stale_rooms
 
 from phaze.compiled.arguments import fits, key_of
 from phaze.compiled.kernel import Kernel, njit
-from phaze.compiled.library import DESCRIPTION, PACKAGE, description, entry_of, library, library_serves, room_of
+from phaze.compiled.library import (
+    DESCRIPTION,
+    PACKAGE,
+    description,
+    entry_of,
+    library,
+    library_serves,
+    room_of,
+)
 from phaze.compiled.sources import sources_of, warming_modules
 from phaze.schedule import kernels
 
 HERE = library("schedule") is not None
 potentials: Kernel = vars(kernels)["potentials"]
-needs_library = pytest.mark.skipif(not HERE, reason="the shipped library is for another Python or machine")
+needs_library = pytest.mark.skipif(
+    not HERE, reason="the shipped library is for another Python or machine"
+)
 
 
 class Other(np.ndarray[Any, Any]):
@@ -44,19 +54,37 @@ def test_values_of_other_types_do_not_fit() -> None:
     read_only.setflags(write=False)
     swapped = floats.astype(">f8")
     unaligned = np.frombuffer(bytearray(49), np.uint8)[1:].view(np.float64).reshape(2, 3)
-    others = [floats.T, floats[:, ::2], floats[0], floats.astype(np.float32), floats.astype(np.int64), swapped]
+    others = [
+        floats.T,
+        floats[:, ::2],
+        floats[0],
+        floats.astype(np.float32),
+        floats.astype(np.int64),
+        swapped,
+    ]
     for other in (*others, read_only, unaligned, floats.tolist(), 1.0, None, floats.view(Other)):
         assert not fits(other, declared), other
         assert key_of(other) != key_of(floats), other
 
 
 def test_scalars_and_tuples_fit_by_their_exact_type() -> None:
-    assert fits(1, ["int64"]) and fits(np.int64(1), ["int64"]) and fits(1.0, ["float64"]) and fits(True, ["bool"])
+    assert (
+        fits(1, ["int64"])
+        and fits(np.int64(1), ["int64"])
+        and fits(1.0, ["float64"])
+        and fits(True, ["bool"])
+    )
     assert not any(fits(value, ["int64"]) for value in (True, 1.0, np.int32(1), np.uint64(1), None))
     pair = Pair(np.zeros(2), 1)
     declared = ["named", __name__, "Pair", ["array", "float64", 1, "C", True], ["int64"]]
-    assert fits(pair, declared) and not fits(tuple(pair), declared) and not fits(Pair(np.zeros(2), True), declared)
-    assert fits((1, 2), ["tuple", ["int64"], ["int64"]]) and not fits((1,), ["tuple", ["int64"], ["int64"]])
+    assert (
+        fits(pair, declared)
+        and not fits(tuple(pair), declared)
+        and not fits(Pair(np.zeros(2), True), declared)
+    )
+    assert fits((1, 2), ["tuple", ["int64"], ["int64"]]) and not fits(
+        (1,), ["tuple", ["int64"], ["int64"]]
+    )
     assert len({key_of(value) for value in (pair, tuple(pair), Pair(np.zeros(2, int), 1))}) == 3
 
 
@@ -80,7 +108,9 @@ def test_a_function_that_the_library_lacks_is_compiled_by_numba() -> None:
 
 def test_sources_are_a_kernels_own_file_and_what_it_imports_of_phaze() -> None:
     found = sources_of("phaze.schedule.phase_kernels")
-    assert {"schedule/phase_kernels.py", "schedule/packing_kernels.py", "schedule/part.py"} <= set(found)
+    assert {"schedule/phase_kernels.py", "schedule/packing_kernels.py", "schedule/part.py"} <= set(
+        found
+    )
     assert not [path for path in found if path.startswith(("cli", "search", "compiled"))]
 
 
@@ -105,18 +135,30 @@ def _shipped_in(package: Path) -> dict[str, bool]:
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     """A copy of the package, without caches."""
-    return Path(shutil.copytree(PACKAGE, tmp_path / "phaze", ignore=shutil.ignore_patterns("__pycache__", "data")))
+    return Path(
+        shutil.copytree(
+            PACKAGE, tmp_path / "phaze", ignore=shutil.ignore_patterns("__pycache__", "data")
+        )
+    )
 
 
 @needs_library
-def test_a_changed_source_takes_its_own_functions_and_those_that_call_it_out_of_the_library(package: Path) -> None:
+def test_a_changed_source_takes_its_own_functions_and_those_that_call_it_out_of_the_library(
+    package: Path,
+) -> None:
     before = _shipped_in(package)
     source = package / "placement" / "stage_kernels.py"
     source.write_text(source.read_text() + "\n# changed\n")
     after = _shipped_in(package)
     gone = {name for name in before if before[name] and not after[name]}
-    callers = {name for name in before if before[name] and "placement/stage_kernels.py" in sources_of(name)}
-    assert gone == callers and "phaze.placement.stage_kernels" in gone and "phaze.cost.kernels" not in gone
+    callers = {
+        name for name in before if before[name] and "placement/stage_kernels.py" in sources_of(name)
+    }
+    assert (
+        gone == callers
+        and "phaze.placement.stage_kernels" in gone
+        and "phaze.cost.kernels" not in gone
+    )
 
 
 @needs_library
@@ -131,11 +173,15 @@ def test_times_of_files_do_not_matter(package: Path) -> None:
 def test_a_damaged_library_is_not_loaded(package: Path) -> None:
     path = package / "compiled" / "shipped" / description()["rooms"]["schedule"]["file"]
     before = _shipped_in(package)
-    own = {name for name, shipped in before.items() if shipped and name.startswith("phaze.schedule.")}
+    own = {
+        name for name, shipped in before.items() if shipped and name.startswith("phaze.schedule.")
+    }
     content = path.read_bytes()
     for damage in (lambda: path.write_bytes(content[:-1]), path.unlink):
         damage()
-        assert {name for name, shipped in _shipped_in(package).items() if shipped != before[name]} == own
+        assert {
+            name for name, shipped in _shipped_in(package).items() if shipped != before[name]
+        } == own
 
 
 @needs_library
@@ -148,12 +194,18 @@ def test_a_shipped_function_gives_what_its_source_gives_and_numba_is_not_asked()
 
 
 @needs_library
-def test_arguments_of_other_types_than_compiled_go_to_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_of_other_types_than_compiled_go_to_numba(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Elsewhere in the tests such a call is a fault.
-    monkeypatch.setattr(Kernel, "compiled_here", lambda kernel, *arguments: kernel.dispatcher(*arguments))
+    monkeypatch.setattr(
+        Kernel, "compiled_here", lambda kernel, *arguments: kernel.dispatcher(*arguments)
+    )
     kernel = Kernel(potentials.py_func, {"nogil": True})
     credits, masks = np.asfortranarray(np.arange(15.0).reshape(3, 5)), np.arange(7, dtype=np.uint64)
-    assert kernel.shipped and np.array_equal(kernel(credits, masks), potentials(np.ascontiguousarray(credits), masks))
+    assert kernel.shipped and np.array_equal(
+        kernel(credits, masks), potentials(np.ascontiguousarray(credits), masks)
+    )
     assert len(kernel.signatures) == 1
 
 
@@ -178,12 +230,15 @@ def test_every_shipped_function_gives_what_numba_gives(monkeypatch: pytest.Monke
     monkeypatch.setattr(Kernel, "__call__", both)
     for name in warming_modules():
         import_module(name).warm()
-    assert compared == {f"{m}.{f}" for m, found in description()["modules"].items() for f in found["functions"]}
+    assert compared == {
+        f"{m}.{f}" for m, found in description()["modules"].items() for f in found["functions"]
+    }
 
 
 @needs_library
 def test_a_search_of_the_papers_space_compiles_nothing(tmp_path: Path) -> None:
-    # numba cannot be imported here: a call whose arguments were not those of the library would fail.
+    # numba cannot be imported here: a call whose arguments were not those of the library would
+    # fail.
     blocked = "import sys; sys.modules['numba'] = None; from phaze.cli.main import main; main()"
     search = f"search --model bert-large --rules icml24 --out {tmp_path / 'run'} --workers 1 --json"
     command = [sys.executable, "-c", blocked, *search.split()]
@@ -193,7 +248,12 @@ def test_a_search_of_the_papers_space_compiles_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    [lambda text: text[: len(text) // 2], lambda text: "", lambda text: "[]", lambda text: '{"rooms":{"a":1}}'],
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: "",
+        lambda text: "[]",
+        lambda text: '{"rooms":{"a":1}}',
+    ],
 )
 def test_a_description_that_is_not_whole_leaves_every_function_to_numba(
     broken: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -213,7 +273,11 @@ def test_a_description_that_is_not_whole_leaves_every_function_to_numba(
 @pytest.mark.slow
 def test_a_room_that_is_built_twice_has_the_same_bytes(tmp_path: Path) -> None:
     """Built in folders of other names, by processes whose memory lies elsewhere."""
-    types = {name: own["functions"] for name, own in description()["modules"].items() if room_of(name) == "cost"}
+    types = {
+        name: own["functions"]
+        for name, own in description()["modules"].items()
+        if room_of(name) == "cost"
+    }
     built = []
     for name in ("one", "the-other-folder"):
         (tmp_path / name).mkdir()

@@ -1,4 +1,5 @@
-"""Energy of one product on one chip of clusters, term by term: what sweeps over many chips are compared with."""
+"""Energy of one product on one chip of clusters, term by term: what sweeps over many chips are
+compared with."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -27,7 +28,8 @@ class ProductEnergy:
 
 
 def product_energy(p: Product, cost: ProductCost, chip: Chip) -> ProductEnergy:
-    """Energy of one product at the clock that a chip holds; the formulas stand in :mod:`phaze.cost.energy`."""
+    """Energy of one product at the clock that a chip holds; the formulas stand in
+    :mod:`phaze.cost.energy`."""
     held, node, clock_hz = clocked(chip), chip.process, chip.clock_hz
     assert held is not None and node is not None
     areas = held.areas
@@ -35,7 +37,9 @@ def product_energy(p: Product, cost: ProductCost, chip: Chip) -> ProductEnergy:
     volts = float(node.voltage.at(clock_hz))
     square = volts * volts
     held_j = float(energy.core_buffer_j_per_byte(clusters.operand_bytes))
-    inside_j = held_j + energy.edge_j + node.wire_j * sqrt(areas.clusters / chip.built.clusters[0]) / 2.0
+    inside_j = (
+        held_j + energy.edge_j + node.wire_j * sqrt(areas.clusters / chip.built.clusters[0]) / 2.0
+    )
     across_j = held_j + node.wire_j * sqrt(areas.total) / 2.0
     read = float(edge_bytes(columns_of([chip]))[0])
     share = read / (2 * clusters.arrays * (clusters.rows + clusters.columns))

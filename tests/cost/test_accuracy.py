@@ -47,7 +47,9 @@ def test_a_layer_forward_and_backward_is_within_5_percent() -> None:
 
 
 def test_a_data_sheet_alone_stays_within_its_band_on_large_products_and_layers() -> None:
-    large = [row for row in accuracy.operator_rows() if row.group == "gemm" and row.measured_s > 1e-3]
+    large = [
+        row for row in accuracy.operator_rows() if row.group == "gemm" and row.measured_s > 1e-3
+    ]
     assert median(abs(row.datasheet_error) for row in large) < 0.20
     assert all(abs(row.datasheet_error) < 0.20 for row in accuracy.layer_rows())
 
@@ -55,7 +57,8 @@ def test_a_data_sheet_alone_stays_within_its_band_on_large_products_and_layers()
 def test_the_fastest_product_of_another_laboratory_is_within_12_percent() -> None:
     rows = {row.label.split()[0]: row for row in accuracy.rate_rows()}
     assert abs(rows["a100-80gb"].error) < 0.10
-    # The constants of H100 and B200 are those of hundreds of products of one laboratory, not of the fastest of another.
+    # The constants of H100 and B200 are those of hundreds of products of one laboratory, not of the
+    # fastest of another.
     assert abs(rows["h100"].error) < 0.06 and abs(rows["b200"].error) < 0.12
     assert all(abs(rows[name].error) < 0.03 for name in rows.keys() - {"a100-80gb", "h100", "b200"})
 

@@ -14,9 +14,11 @@ from phaze.graph.ir import Access, Operator, OperatorGraph, Tensor
 from phaze.hardware.attention import attention_rates
 from phaze.hardware.calibration import constants_of
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.options.jobs import BasisName
 
-# TFLOP/s of causal FLOP: 16,384 tokens of 2,048 features on H100, github.com/Dao-AILab/flash-attention assets @0251105a
-# (forward), meta-pytorch/tritonbench pull 1267 (backward, batch 4, 48 heads).
+# TFLOP/s of causal FLOP: 16,384 tokens of 2,048 features on H100,
+# github.com/Dao-AILab/flash-attention assets @0251105a (forward), meta-pytorch/tritonbench pull
+# 1267 (backward, batch 4, 48 heads).
 MEASURED = [
     ("fa2", "forward", 128, 16, 32, 512, 191), ("fa2", "forward", 128, 16, 4, 4096, 319),
     ("fa2", "forward", 64, 32, 1, 16384, 299), ("cudnn", "forward", 128, 16, 4, 4096, 518),
@@ -26,9 +28,12 @@ MEASURED = [
 ]  # fmt: skip
 
 
-def graph(way: str, heads: int, length: int, width: int, causal: int = 1, window: int = 0) -> OperatorGraph:
+def graph(
+    way: str, heads: int, length: int, width: int, causal: int = 1, window: int = 0
+) -> OperatorGraph:
     sizes = (
-        ("batch", heads), ("queries", length), ("keys", length), ("width", width), ("value_width", width),
+        ("batch", heads), ("queries", length), ("keys", length), ("width", width),
+        ("value_width", width),
         ("causal", causal), ("window", window),
     )  # fmt: skip
     tensors = tuple(Tensor(i, heads * length * width, 2, "input") for i in range(4))
@@ -38,7 +43,9 @@ def graph(way: str, heads: int, length: int, width: int, causal: int = 1, window
     return OperatorGraph(tensors, (op,), (0, 1, 2), (3,))
 
 
-def seconds(found: OperatorGraph, kernel: str | None, chip: str = "h100", load: str = "alone") -> float:
+def seconds(
+    found: OperatorGraph, kernel: str | None, chip: str = "h100", load: str = "alone"
+) -> float:
     device = load_chip(chip)
     family = device.calibration.attention if device.calibration else None
     rates = attention_rates(family, kernel)
@@ -57,14 +64,18 @@ def test_a_measured_kernel_takes_what_was_measured(
 
 
 @given(
-    st.sampled_from(["fa2", "cudnn", None]), st.sampled_from(["forward", "backward"]), st.integers(1, 64),
-    st.integers(64, 8192), st.sampled_from([64, 128, 192]), st.integers(1, 8192), st.integers(0, 8192),
+    st.sampled_from(["fa2", "cudnn", None]), st.sampled_from(["forward", "backward"]),
+    st.integers(1, 64),
+    st.integers(64, 8192), st.sampled_from([64, 128, 192]), st.integers(1, 8192),
+    st.integers(0, 8192),
 )  # fmt: skip
 def test_a_shorter_window_is_never_slower(
     kernel: str | None, way: str, heads: int, length: int, width: int, window: int, more: int
 ) -> None:
     short = seconds(graph(way, heads, length, width, window=window), kernel)
-    assert short <= seconds(graph(way, heads, length, width, window=window + more), kernel) * (1 + 1e-12)
+    assert short <= seconds(graph(way, heads, length, width, window=window + more), kernel) * (
+        1 + 1e-12
+    )
     assert short <= seconds(graph(way, heads, length, width), kernel) * (1 + 1e-12)
 
 
@@ -82,13 +93,18 @@ def test_a_kernel_measured_among_products_of_training_loses_nothing_more() -> No
     stack = load_stack("megatron-core")
     constants = Setting(load_chip("b200"), load_cluster("dgx-b200"), stack).constants
     measured = attention_rates("blackwell", "cudnn")
-    assert stack.share_on("b200", None) < 1 and constants.attention is not None and measured is not None
+    assert (
+        stack.share_on("b200", None) < 1
+        and constants.attention is not None
+        and measured is not None
+    )
     assert constants.attention.rate(False, 128) == measured.rate(False, 128)
     assert constants.attention.rate(False, 64).share < measured.rate(False, 64).share
 
 
 def test_without_a_measured_family_attention_is_mapped_on_the_arrays() -> None:
     for chip in ("tpu-v4", "h100"):
-        basis = "datasheet" if chip == "h100" else "calibrated"
-        setting = Setting(load_chip(chip), load_cluster("dgx-h100"), load_stack("megatron-core"), basis)  # type: ignore[arg-type]
+        basis: BasisName = "datasheet" if chip == "h100" else "calibrated"
+        device, cluster = load_chip(chip), load_cluster("dgx-h100")
+        setting = Setting(device, cluster, load_stack("megatron-core"), basis)
         assert setting.constants.attention is None

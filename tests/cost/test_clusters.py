@@ -54,8 +54,15 @@ def test_arrays_work_together_in_every_way_or_each_alone() -> None:
 
 def test_many_parts_and_products_at_once_are_those_one_by_one() -> None:
     chips = [part_at(stated_chip(name), 1.2e9) for name in ("a100-80gb", "h100", "tpu-v4")]
-    asked = [product(1, 512, 640, 768), product(4, 128, 128, 64), product(1, 512, 640, 768), product(0, 4, 4, 4)]
-    rows = np.array([[getattr(part, field.name) for field in fields(part)] for part in chips], dtype=np.float64)
+    asked = [
+        product(1, 512, 640, 768),
+        product(4, 128, 128, 64),
+        product(1, 512, 640, 768),
+        product(0, 4, 4, 4),
+    ]
+    rows = np.array(
+        [[getattr(part, field.name) for field in fields(part)] for part in chips], dtype=np.float64
+    )
     both = sweep_products(asked, parts_from(rows)).time_s
     for i, p in enumerate(asked[:3]):
         for j, part in enumerate(chips):
@@ -65,7 +72,9 @@ def test_many_parts_and_products_at_once_are_those_one_by_one() -> None:
 
 def test_a_sum_over_nothing_only_writes() -> None:
     part = part_at(stated_chip("h100"), 1e9)
-    assert cycles_of(product(1, 64, 64, 0), part) == pytest.approx(2 * 64 * 64 / part.hbm_bytes_per_s)
+    assert cycles_of(product(1, 64, 64, 0), part) == pytest.approx(
+        2 * 64 * 64 / part.hbm_bytes_per_s
+    )
 
 
 def test_buffers_too_small_for_any_tile_are_one_sentence() -> None:
@@ -82,7 +91,9 @@ def test_buffers_too_small_for_any_tile_are_one_sentence() -> None:
         ("tpu-v5p", 0.90, 1), ("tpu-v6e", 0.90, 1),
     ],
 )  # fmt: skip
-def test_a_large_product_holds_the_share_of_peak_that_was_measured(name: str, least: float, most: float) -> None:
+def test_a_large_product_holds_the_share_of_peak_that_was_measured(
+    name: str, least: float, most: float
+) -> None:
     assert least <= large_product_share(load_chip(name)) <= most
 
 
@@ -97,7 +108,9 @@ def test_predicted_rates_are_within_6_percent_of_the_measured_ones(name: str) ->
 def test_twenty_products_of_an_a100_are_within_2_3_percent_in_the_median() -> None:
     chip = load_chip("a100-80gb")
     rows = [row for row in measured_operators() if row.work.products]
-    errors = [abs(estimate_product(row.work.products[0], chip).time_s / row.seconds - 1) for row in rows]
+    errors = [
+        abs(estimate_product(row.work.products[0], chip).time_s / row.seconds - 1) for row in rows
+    ]
     assert len(errors) == 20
     assert median(errors) <= 0.023
     assert max(errors) < 0.06

@@ -1,4 +1,5 @@
-"""Exchanges of experts and of keys and values: bytes by level against counting, monotone in bytes and bandwidth."""
+"""Exchanges of experts and of keys and values: bytes by level against counting, monotone in bytes
+and bandwidth."""
 
 from collections.abc import Callable
 from itertools import product
@@ -33,7 +34,9 @@ routed = st.builds(Routed, st.floats(1, 1e6), st.integers(1, 8), st.floats(1, 1e
 
 
 def _members(cluster: Cluster, data: st.DataObject) -> Members:
-    return tuple(data.draw(st.integers(1, min(4, level.size)), label=level.name) for level in cluster.levels)
+    return tuple(
+        data.draw(st.integers(1, min(4, level.size)), label=level.name) for level in cluster.levels
+    )
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(1, 3))
@@ -50,9 +53,13 @@ def test_plain_bytes_are_those_of_rows_sent_one_by_one(sizes: list[int], top_k: 
 
 
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 4))
-def test_deduplicated_bytes_are_the_mean_over_all_routings(inner: int, nodes: int, top_k: int) -> None:
+def test_deduplicated_bytes_are_the_mean_over_all_routings(
+    inner: int, nodes: int, top_k: int
+) -> None:
     routings = list(product(range(nodes), repeat=top_k))
-    crossing = sum(len({node for node in nodes_of if node != 0}) for nodes_of in routings) / len(routings)
+    crossing = sum(len({node for node in nodes_of if node != 0}) for nodes_of in routings) / len(
+        routings
+    )
     found = deduplicated_bytes((inner, nodes), Routed(10.0, top_k, 3.0))
     assert found[1] == pytest.approx(10.0 * 3.0 * crossing)
     assert found[0] == pytest.approx(10.0 * 3.0 * top_k * (inner - 1) / inner)
@@ -68,7 +75,9 @@ def test_limited_routing_reaches_no_more_nodes_than_it_may() -> None:
 
 
 @given(clusters, st.data(), routed)
-def test_a_plain_exchange_is_a_direct_all_to_all(cluster: Cluster, data: st.DataObject, sent: Routed) -> None:
+def test_a_plain_exchange_is_a_direct_all_to_all(
+    cluster: Cluster, data: st.DataObject, sent: Routed
+) -> None:
     members = _members(cluster, data)
     found = expert_exchange(cluster, members, sent, "calibrated").time_s
     ranks, seen = prod(members), seen_by(cluster, members)
@@ -78,21 +87,32 @@ def test_a_plain_exchange_is_a_direct_all_to_all(cluster: Cluster, data: st.Data
 
 
 @given(clusters, st.data(), routed)
-def test_deduplication_never_sends_more_between_nodes(cluster: Cluster, data: st.DataObject, sent: Routed) -> None:
+def test_deduplication_never_sends_more_between_nodes(
+    cluster: Cluster, data: st.DataObject, sent: Routed
+) -> None:
     members = _members(cluster, data)
     plain, fewer = plain_bytes(members, sent), deduplicated_bytes(members, sent)
     assert all(few <= many * (1 + 1e-12) for few, many in zip(fewer[1:], plain[1:], strict=True))
     assert sum(plain) == pytest.approx(sent.bytes * (1 - 1 / prod(members)))
 
 
-@given(clusters, st.data(), routed, st.booleans(), st.sampled_from(["bandwidth", "latency", "tokens", "top_k"]))
+@given(
+    clusters,
+    st.data(),
+    routed,
+    st.booleans(),
+    st.sampled_from(["bandwidth", "latency", "tokens", "top_k"]),
+)
 def test_a_faster_network_and_fewer_rows_never_take_longer(
     cluster: Cluster, data: st.DataObject, sent: Routed, deduplicated: bool, what: str
 ) -> None:
     members = _members(cluster, data)
     levels, less = cluster.levels, sent
     if what == "bandwidth":
-        levels = tuple(replace(level, bandwidth_bytes_per_s=2 * level.bandwidth_bytes_per_s) for level in levels)
+        levels = tuple(
+            replace(level, bandwidth_bytes_per_s=2 * level.bandwidth_bytes_per_s)
+            for level in levels
+        )
     if what == "latency":
         levels = tuple(replace(level, latency_s=0.5 * level.latency_s) for level in levels)
     if what == "tokens":
@@ -120,7 +140,10 @@ def test_a_group_of_one_exchanges_nothing() -> None:
 
 def test_a_ring_between_nodes_pays_the_network() -> None:
     cluster = load_cluster("dgx-h100")
-    inside, across = (8, *([1] * (len(cluster.levels) - 1))), (4, 2, *([1] * (len(cluster.levels) - 2)))
+    inside, across = (
+        (8, *([1] * (len(cluster.levels) - 1))),
+        (4, 2, *([1] * (len(cluster.levels) - 2))),
+    )
     sizes = np.array([2.0**26])
     assert ring_step_s(cluster, across, float(sizes[0]), "calibrated") > 5 * ring_step_s(
         cluster, inside, float(sizes[0]), "calibrated"
@@ -132,7 +155,9 @@ def test_gathering_back_takes_a_gather_and_a_scatter() -> None:
     members = (8, *([1] * (len(cluster.levels) - 1)))
     forward, backward = gathered_s(cluster, members, 2**20, "calibrated")
     assert backward == pytest.approx(2 * forward)
-    assert forward == pytest.approx(collective("all_gather", 8 * 2**20, 8, seen_by(cluster, members)).time_s)
+    assert forward == pytest.approx(
+        collective("all_gather", 8 * 2**20, 8, seen_by(cluster, members)).time_s
+    )
 
 
 def test_exchanges_of_a_graph_are_priced_by_their_sizes() -> None:
@@ -145,14 +170,23 @@ def test_exchanges_of_a_graph_are_priced_by_their_sizes() -> None:
     )
     gather, both = gathered_s(cluster, inside, 2**20, "calibrated")
     assert exchange_cost("context_gather", (2**20, 4, 2, 1), cluster, "calibrated").time_s == gather
-    assert exchange_cost("context_scatter", (2**20, 4, 2, 1), cluster, "calibrated").time_s == both - gather
+    assert (
+        exchange_cost("context_scatter", (2**20, 4, 2, 1), cluster, "calibrated").time_s
+        == both - gather
+    )
     for kind in ("all_to_all", "ring", "context_gather", "context_scatter"):
         assert exchange_cost(kind, (2**20, 1, 1, 1), cluster, "calibrated").time_s == 0
 
 
 def test_deduplicating_pays_between_nodes_and_not_inside_one() -> None:
     cluster = load_cluster("dgx-h100")
-    across = [exchange_cost("all_to_all", (2**26, 64, 1, 8), cluster, "calibrated", d).time_s for d in (False, True)]
-    inside = [exchange_cost("all_to_all", (2**26, 8, 1, 8), cluster, "calibrated", d).time_s for d in (False, True)]
+    across = [
+        exchange_cost("all_to_all", (2**26, 64, 1, 8), cluster, "calibrated", d).time_s
+        for d in (False, True)
+    ]
+    inside = [
+        exchange_cost("all_to_all", (2**26, 8, 1, 8), cluster, "calibrated", d).time_s
+        for d in (False, True)
+    ]
     assert across[1] < across[0]
     assert inside[1] == pytest.approx(inside[0])

@@ -1,4 +1,5 @@
-"""Products: the physics of the best mapping, the compiled kernels against the plain enumeration, and odd cases."""
+"""Products: the physics of the best mapping, the compiled kernels against the plain enumeration,
+and odd cases."""
 
 from dataclasses import replace
 from typing import Any
@@ -64,7 +65,8 @@ clusters = st.builds(
 )
 parts = st.one_of(plain_cores, clusters)
 GROWING = (
-    "cores", "buffer_bytes", "buffer_bytes_per_s", "sum_bytes", "port_bytes_per_s", "clock_hz", "global_bytes",
+    "cores", "buffer_bytes", "buffer_bytes_per_s", "sum_bytes", "port_bytes_per_s", "clock_hz",
+    "global_bytes",
     "global_bytes_per_s", "hbm_bytes_per_s",
 )  # fmt: skip
 
@@ -114,7 +116,9 @@ def test_time_is_never_below_operations_over_peak_or_compulsory_bytes_over_bandw
 
 @settings(max_examples=300, deadline=None)
 @given(small_products, parts, st.sampled_from(GROWING), st.sampled_from([1.0001, 1.37, 2.0, 16.0]))
-def test_more_of_anything_never_slows_the_best_mapping(p: Product, part: TensorPart, field: str, factor: float) -> None:
+def test_more_of_anything_never_slows_the_best_mapping(
+    p: Product, part: TensorPart, field: str, factor: float
+) -> None:
     grown = getattr(part, field) * factor
     larger = replace(part, **{field: int(grown) + (factor < 1.1) if field == "cores" else grown})
     assert time_of(p, larger) <= time_of(p, part)
@@ -139,10 +143,23 @@ def test_doubling_each_field_of_a_part_changes_some_product() -> None:
         {"latency_cycles": 1e5},
     )
     narrow = [replace(chip, **rates) for rates in slow]
-    others = ("rows", "columns", "block_cycles", "arrays", "latency_cycles", "fan_out", "multicast", "sustained_share")
+    others = (
+        "rows",
+        "columns",
+        "block_cycles",
+        "arrays",
+        "latency_cycles",
+        "fan_out",
+        "multicast",
+        "sustained_share",
+    )
     for field in (*GROWING, *others):
         doubled = [replace(part, **{field: getattr(part, field) * 2}) for part in narrow]
-        changed = [time_of(p, a) != time_of(p, b) for p in tried for a, b in zip(narrow, doubled, strict=True)]
+        changed = [
+            time_of(p, a) != time_of(p, b)
+            for p in tried
+            for a, b in zip(narrow, doubled, strict=True)
+        ]
         assert any(changed), field
 
 
@@ -161,7 +178,9 @@ def test_a_matrix_times_a_vector_is_bound_by_hbm() -> None:
 
 def test_the_mapper_falls_with_the_number_of_cores() -> None:
     fast = replace(TPU, hbm_bytes_per_s=1e14, global_bytes_per_s=1e15)
-    seconds = [time_of(product(1, 512, 4096, 1024), replace(fast, cores=cores)) for cores in (1, 8, 128)]
+    seconds = [
+        time_of(product(1, 512, 4096, 1024), replace(fast, cores=cores)) for cores in (1, 8, 128)
+    ]
     assert seconds[0] / seconds[1] == pytest.approx(8, rel=0.05)
     assert seconds[1] / seconds[2] > 10
 
@@ -174,14 +193,25 @@ def test_operands_left_in_the_global_buffer_save_their_hbm_trip() -> None:
     p = product(1, 1024, 1024, 1024)
     kept = replace(p, a_need_bytes=p.a_bytes)
     assert map_product(kept, TPU).hbm_bytes == p.b_bytes + p.c_bytes
-    assert map_product(kept, replace(TPU, global_bytes=p.a_bytes)).hbm_bytes >= p.a_bytes + p.b_bytes + p.c_bytes
+    assert (
+        map_product(kept, replace(TPU, global_bytes=p.a_bytes)).hbm_bytes
+        >= p.a_bytes + p.b_bytes + p.c_bytes
+    )
 
 
-@pytest.mark.parametrize("shape", [(1, 10**5, 10**5, 10**5), (10**15, 1, 1, 1), (1, 1, 1, 10**15), (7, 31, 99991, 2)])
-def test_enormous_prime_and_one_wide_products_have_an_answer(shape: tuple[int, int, int, int]) -> None:
+@pytest.mark.parametrize(
+    "shape", [(1, 10**5, 10**5, 10**5), (10**15, 1, 1, 1), (1, 1, 1, 10**15), (7, 31, 99991, 2)]
+)
+def test_enormous_prime_and_one_wide_products_have_an_answer(
+    shape: tuple[int, int, int, int],
+) -> None:
     for part in (TPU, replace(TPU, cores=1), replace(TPU, rows=2, columns=3, cores=4096)):
         time_s = time_of(product(*shape), part)
-        assert product(*shape).macs / (part.cores * part.rows * part.columns * part.clock_hz) <= time_s < 1e9
+        assert (
+            product(*shape).macs / (part.cores * part.rows * part.columns * part.clock_hz)
+            <= time_s
+            < 1e9
+        )
 
 
 def test_an_empty_product_takes_no_time_and_a_sum_over_nothing_only_writes() -> None:
@@ -193,7 +223,9 @@ def test_a_core_buffer_too_small_for_any_tile_is_one_sentence() -> None:
     tiny = replace(TPU, buffer_bytes=100.0)
     assert np.isinf(time_of(product(1, 512, 512, 512), tiny))
     for solve in (best, map_product):
-        with pytest.raises(InputError, match="hold no tile of a 128 x 128 array; give at least 1024 bytes"):
+        with pytest.raises(
+            InputError, match="hold no tile of a 128 x 128 array; give at least 1024 bytes"
+        ):
             solve(product(1, 512, 512, 512), tiny)
 
 

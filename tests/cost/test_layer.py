@@ -9,7 +9,17 @@ import pytest
 
 from phaze.cost.layer import estimate_layers
 from phaze.graph import store
-from phaze.graph.ir import Access, Call, Layer, Model, Operator, OperatorGraph, Parameter, Recompute, Tensor
+from phaze.graph.ir import (
+    Access,
+    Call,
+    Layer,
+    Model,
+    Operator,
+    OperatorGraph,
+    Parameter,
+    Recompute,
+    Tensor,
+)
 from phaze.hardware.library import load_chip, load_cluster
 
 
@@ -26,22 +36,29 @@ def tiny_model() -> Model:
     n = 256
     size = 2 * n * n
     tensors = [
-        Tensor(i, n * n, 2, "parameter" if i == 1 else "input" if i in (0, 6) else "intermediate") for i in range(9)
+        Tensor(i, n * n, 2, "parameter" if i == 1 else "input" if i in (0, 6) else "intermediate")
+        for i in range(9)
     ]
     a = [Access(i, size) for i in range(9)]
     shape = (("batch", 1), ("m", n), ("n", n), ("k", n))
     forward = (
         Operator(0, "product", "tensor", shape, (a[0], a[1]), (a[2],), "up"),
         Operator(1, "gelu", "vector", (("elements", n * n),), (a[2],), (a[3],), "act"),
-        Operator(2, "all_reduce", "network", (("bytes", size), ("group", 4)), (a[3],), (a[4],), "up"),
+        Operator(
+            2, "all_reduce", "network", (("bytes", size), ("group", 4)), (a[3],), (a[4],), "up"
+        ),
     )
     backward = (
-        Operator(3, "gelu_backward", "vector", (("elements", n * n),), (a[6], a[2]), (a[5],), "act"),
+        Operator(
+            3, "gelu_backward", "vector", (("elements", n * n),), (a[6], a[2]), (a[5],), "act"
+        ),
         Operator(4, "product", "tensor", shape, (a[5], a[1]), (a[7],), "up"),
         Operator(5, "product", "tensor", shape, (a[0], a[5]), (a[8],), "up"),
     )
     first = OperatorGraph(tuple(tensors[i] for i in (0, 1, 2, 3, 4)), forward, (0, 1), (2, 4))
-    second = OperatorGraph(tuple(tensors[i] for i in (0, 1, 2, 5, 6, 7, 8)), backward, (0, 1, 2, 6), (7, 8))
+    second = OperatorGraph(
+        tuple(tensors[i] for i in (0, 1, 2, 5, 6, 7, 8)), backward, (0, 1, 2, 6), (7, 8)
+    )
     nothing = OperatorGraph((), (), (), ())
     kept = Recompute((0, 2), 2 * size, nothing)
     weight = Parameter("up.weight", 1, n * n, 2, True, True)
@@ -65,7 +82,8 @@ def test_a_layer_sums_its_operators_and_collectives() -> None:
 
 def test_residency_saves_time_on_a_chip_that_waits_for_memory() -> None:
     with_, without = (
-        estimate_layers(tiny_model(), load_chip("tpu-v4"), None, "ideal", flag)[0] for flag in (True, False)
+        estimate_layers(tiny_model(), load_chip("tpu-v4"), None, "ideal", flag)[0]
+        for flag in (True, False)
     )
     assert with_.forward.time_s < without.forward.time_s
     assert with_.backward.time_s < without.backward.time_s
@@ -78,7 +96,12 @@ def test_a_graph_file_is_estimated(phaze: Callable[..., Ran], tmp_path: Path) ->
     assert ran.code == 0, ran.err
     found = json.loads(ran.out)
     assert found["forward_s"] == pytest.approx(3 * found["layers"][0]["forward"]["time_s"])
-    fused = json.loads(phaze("estimate", "--graph", path, "--chip", "a100-80gb", "--fusion", "full", "--json").out)
+    fused = json.loads(
+        phaze("estimate", "--graph", path, "--chip", "a100-80gb", "--fusion", "full", "--json").out
+    )
     assert fused["layers"][0]["forward"]["operators"] < found["layers"][0]["forward"]["operators"]
-    assert "unknown fusion 'ful'" in phaze("estimate", "--graph", path, "--chip", "tpu-v4", "--fusion", "ful").err
+    assert (
+        "unknown fusion 'ful'"
+        in phaze("estimate", "--graph", path, "--chip", "tpu-v4", "--fusion", "ful").err
+    )
     assert "block" in phaze("estimate", "--graph", path, "--chip", "tpu-v4", "--no-residency").out

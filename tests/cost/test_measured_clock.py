@@ -31,10 +31,18 @@ def test_a_rate_beyond_the_rated_clock_is_that_of_the_rated_clock() -> None:
 def test_alone_and_training_take_each_others_measurement_where_they_have_none() -> None:
     own = replace(stated_chip("h100"), measured=replace(UNMEASURED, clock_hz=1.4e9))
     assert measured_clock_hz(own, "alone") == measured_clock_hz(own, "training") == 1.4e9
-    rated = replace(own, measured=replace(UNMEASURED, rate_flops=700e12, rate_shape=(4096, 4096, 4096)))
-    assert measured_clock_hz(rated, "alone") == measured_clock_hz(rated, "training") == rate_clock_hz(rated)
+    rated = replace(
+        own, measured=replace(UNMEASURED, rate_flops=700e12, rate_shape=(4096, 4096, 4096))
+    )
+    assert (
+        measured_clock_hz(rated, "alone")
+        == measured_clock_hz(rated, "training")
+        == rate_clock_hz(rated)
+    )
     both = replace(own, measured=replace(rated.measured, clock_hz=1.4e9))
-    assert measured_clock_hz(both, "alone") == 1.4e9 and measured_clock_hz(both, "training") == rate_clock_hz(rated)
+    assert measured_clock_hz(both, "alone") == 1.4e9 and measured_clock_hz(
+        both, "training"
+    ) == rate_clock_hz(rated)
     assert measured_clock_hz(replace(own, measured=UNMEASURED), "training") is None
 
 
@@ -43,11 +51,16 @@ def test_a_data_sheet_and_a_search_know_no_measurement() -> None:
     assert chip_constants(chip, "calibrated", "training").clock_hz is not None
     assert chip_constants(chip, "datasheet", "training").clock_hz is None
     plain = without_measurements(chip)
-    assert chip_constants(plain, "calibrated", "training").clock_hz is None and plain.calibration is None
+    assert (
+        chip_constants(plain, "calibrated", "training").clock_hz is None
+        and plain.calibration is None
+    )
     assert plain.clock_hz == chip.clock_hz, "the clock that its power limit allows"
 
 
-@pytest.mark.parametrize(("name", "basis"), [("a100-80gb", "calibrated"), ("h100", "fitted"), ("tpu-v4", "held")])
+@pytest.mark.parametrize(
+    ("name", "basis"), [("a100-80gb", "calibrated"), ("h100", "fitted"), ("tpu-v4", "held")]
+)
 def test_an_answer_says_how_much_was_measured(name: str, basis: str) -> None:
     assert chip_provenance(load_chip(name)).basis == basis
     assert chip_provenance(load_chip(name), "datasheet").basis == "held"

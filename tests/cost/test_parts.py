@@ -54,9 +54,15 @@ def test_the_part_of_an_accelerator_has_what_its_file_says() -> None:
     part, clusters, shared = part_at(chip, 1.5e9, 0.5), chip.clusters, chip.global_buffer
     assert (part.cores, part.arrays) == (clusters.count, clusters.arrays)
     assert (part.rows, part.columns) == (clusters.rows, clusters.columns)
-    assert (part.buffer_bytes, part.sum_bytes) == (clusters.operand_bytes, chip.vectors.register_bytes / 2)
+    assert (part.buffer_bytes, part.sum_bytes) == (
+        clusters.operand_bytes,
+        chip.vectors.register_bytes / 2,
+    )
     assert part.port_bytes_per_s == clusters.port_bytes_per_cycle
-    assert (part.global_bytes, part.global_bytes_per_s) == (shared.size_bytes, chip.global_bytes_per_cycle)
+    assert (part.global_bytes, part.global_bytes_per_s) == (
+        shared.size_bytes,
+        chip.global_bytes_per_cycle,
+    )
     assert (part.fan_out, part.multicast) == (shared.fan_out, shared.fan_out)
     assert part.hbm_bytes_per_s == chip.hbm.bandwidth_bytes_per_s * 0.5 / 1.5e9
     assert part.units_per_s == 1.5e9
@@ -75,7 +81,9 @@ def test_chips_share_core_sides_whatever_clock_they_hold(opened: tuple[Space, Sp
         assert swept[place] == map_product(p, part).time_s
 
 
-def test_a_vector_operator_that_streams_takes_its_bytes_over_hbm(opened: tuple[Space, SpaceChips]) -> None:
+def test_a_vector_operator_that_streams_takes_its_bytes_over_hbm(
+    opened: tuple[Space, SpaceChips],
+) -> None:
     _, found = opened
     few = set_of(found, np.arange(50))
     parts, of = vector_parts(few, IDEAL)
@@ -124,13 +132,18 @@ def test_energies_of_many_chips_are_those_of_one_product_part_by_part(name: str)
 
 
 @pytest.mark.parametrize("name", ["h100", "tpu-v4"])
-def test_one_cluster_is_never_faster_than_all_and_all_of_them_at_once_ask_for_no_more_than_there_is(name: str) -> None:
+def test_one_cluster_is_never_faster_than_all_and_all_of_them_at_once_ask_for_no_more_than_there_is(
+    name: str,
+) -> None:
     chips = chip_set([load_chip(name)])
     count = int(chips.tensor_cores[0])
     for batch, m, n, k in ((1, 64, 64, 64), (1, 2048, 2048, 512), (16, 128, 128, 1024)):
         table = cost_table([Work("tensor", (product(batch, m, n, k),))], chips, IDEAL)
         one, spread = table.one_core.time_s(0)[0], table.all_cores.time_s(0)[0]
         assert one >= spread * (1 - 1e-12)
-        # As many of them as there are clusters do the work of so many products: the whole chip is no slower at that.
-        many = cost_works([Work("tensor", (product(count * batch, m, n, k),))], chips, IDEAL).time_s(0)[0]
+        # As many of them as there are clusters do the work of so many products: the whole chip is
+        # no slower at that.
+        many = cost_works(
+            [Work("tensor", (product(count * batch, m, n, k),))], chips, IDEAL
+        ).time_s(0)[0]
         assert many <= one * (1 + 1e-12)

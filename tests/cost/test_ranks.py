@@ -1,4 +1,5 @@
-"""Two grids over the same ranks, their groups in the levels of a cluster, all against lists of ranks."""
+"""Two grids over the same ranks, their groups in the levels of a cluster, all against lists of
+ranks."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -33,11 +34,14 @@ class Grids(Degrees):
 
     def dense_rank(self, stage: int, replica: int, context: int, tensor: int) -> int:
         """The rank at a place of the dense grid."""
-        first = stage * self.data + replica if self.order == "data" else replica * self.stages + stage
+        first = (
+            stage * self.data + replica if self.order == "data" else replica * self.stages + stage
+        )
         return (first * self.context + context) * self.tensor + tensor
 
     def expert_rank(self, stage: int, sharer: int, expert: int, part: int) -> int:
-        """The rank at a place of the expert grid; ``sharer`` runs through the ranks with the same experts."""
+        """The rank at a place of the expert grid; ``sharer`` runs through the ranks with the same
+        experts."""
         inside = (sharer * self.expert + expert) * self.expert_tensor + part
         if self.order == "data":
             return stage * self.data * self.width + inside
@@ -106,7 +110,9 @@ def _listed(group: set[int], sizes: tuple[int, ...]) -> tuple[int, ...]:
 @given(degrees())
 def test_both_grids_number_every_rank_once(job: Grids) -> None:
     dense = product(range(job.stages), range(job.data), range(job.context), range(job.tensor))
-    expert = product(range(job.stages), range(job.expert_data), range(job.expert), range(job.expert_tensor))
+    expert = product(
+        range(job.stages), range(job.expert_data), range(job.expert), range(job.expert_tensor)
+    )
     assert sorted(job.dense_rank(*place) for place in dense) == list(range(job.ranks))
     assert sorted(job.expert_rank(*place) for place in expert) == list(range(job.ranks))
 
@@ -115,9 +121,13 @@ def test_both_grids_number_every_rank_once(job: Grids) -> None:
 def test_both_grids_agree_on_the_stage_of_a_rank(job: Grids) -> None:
     dense = {
         job.dense_rank(s, r, c, t): s
-        for s, r, c, t in product(range(job.stages), range(job.data), range(job.context), range(job.tensor))
+        for s, r, c, t in product(
+            range(job.stages), range(job.data), range(job.context), range(job.tensor)
+        )
     }
-    for s, e, p, x in product(range(job.stages), range(job.expert_data), range(job.expert), range(job.expert_tensor)):
+    for s, e, p, x in product(
+        range(job.stages), range(job.expert_data), range(job.expert), range(job.expert_tensor)
+    ):
         assert dense[job.expert_rank(s, e, p, x)] == s
 
 
@@ -130,8 +140,12 @@ def test_a_group_is_what_its_coordinates_run_through(job: Grids) -> None:
         assert tensor in _groups(job.tensor_axes, job.ranks)
         assert context in _groups(job.context_axes, job.ranks)
     for s, e in product(range(job.stages), range(job.expert_data)):
-        assert {job.expert_rank(s, e, i, 0) for i in range(p)} in _groups(job.expert_axes, job.ranks)
-        assert {job.expert_rank(s, e, 0, i) for i in range(x)} in _groups(job.expert_tensor_axes, job.ranks)
+        assert {job.expert_rank(s, e, i, 0) for i in range(p)} in _groups(
+            job.expert_axes, job.ranks
+        )
+        assert {job.expert_rank(s, e, 0, i) for i in range(x)} in _groups(
+            job.expert_tensor_axes, job.ranks
+        )
     for s, i in product(range(job.stages), range(t)):
         same = {job.dense_rank(s, r, j, i) for r, j in product(range(job.data), range(c))}
         assert same in _groups(job.sync_axes("dense"), job.ranks)
@@ -151,7 +165,9 @@ def test_members_by_level_are_those_that_lists_of_ranks_count(job: Grids, inner:
 
 
 @given(st.integers(1, 12), st.integers(1, 40), st.lists(st.integers(1, 9), min_size=1, max_size=3))
-def test_members_of_any_group_make_up_at_least_the_group(stride: int, count: int, sizes: list[int]) -> None:
+def test_members_of_any_group_make_up_at_least_the_group(
+    stride: int, count: int, sizes: list[int]
+) -> None:
     cluster = _cluster((*sizes, stride * count))
     assert prod(members_by_level(cluster, ((stride, count),))) >= count
 
@@ -186,7 +202,13 @@ def test_degrees_that_share_no_ranks_are_refused(values: dict[str, int], key: st
         (Degrees(data=2, expert=2), Divided(4096), False, "ring", "the model has none"),
         (Degrees(context=3), MODEL, False, "ring", "6 chunks"),
         (Degrees(tensor=3, context=8), MODEL, True, "ring", "512 positions"),
-        (Degrees(tensor=4, context=16), MODEL, True, "ulysses", "8 heads of a rank do not divide by 16"),
+        (
+            Degrees(tensor=4, context=16),
+            MODEL,
+            True,
+            "ulysses",
+            "8 heads of a rank do not divide by 16",
+        ),
     ],
 )
 def test_a_model_that_degrees_do_not_divide_is_refused_in_a_sentence(

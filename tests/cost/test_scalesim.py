@@ -1,10 +1,13 @@
-"""Array cycles against SCALE-Sim 3, a cycle-by-cycle simulator of one systolic array, in its three dataflows.
+"""Array cycles against SCALE-Sim 3, a cycle-by-cycle simulator of one systolic array, in its three
+dataflows.
 
-It runs one pass after the other and lets nothing overlap: every pass pays the skew of the array, R + C - 2 cycles, and
-a stationary operand is loaded first, R cycles more. Ours lets a pass begin while the one before drains and loads the
-next operand behind the stream, as shipping arrays do, so fill and drain are paid once. Therefore
+It runs one pass after the other and lets nothing overlap: every pass pays the skew of the array, R
++ C - 2 cycles, and a stationary operand is loaded first, R cycles more. Ours lets a pass begin
+while the one before drains and loads the next operand behind the stream, as shipping arrays do, so
+fill and drain are paid once. Therefore
 
-    simulator = ours + passes x (skew + load)  exactly, where a stream is at least R long     (outputs need R to leave)
+    simulator = ours + passes x (skew + load)  exactly, where a stream is at least R long
+                                               (outputs need R to leave)
     simulator = ours within 5 %                where streams are long against the array
 """
 
@@ -37,8 +40,14 @@ def long_streams() -> list[Case]:
 
 def mixed() -> list[Case]:
     """All shapes on all arrays whose stream is at least R long."""
-    cases: list[Case] = [(flow, r, c, m, n, k) for flow in FLOWS for r, c in ARRAYS for m, n, k in SHAPES]
-    return [case for case in cases if {"os-mn": case[5], "ws": case[3], "is": case[4]}[case[0]] >= case[1]]
+    cases: list[Case] = [
+        (flow, r, c, m, n, k) for flow in FLOWS for r, c in ARRAYS for m, n, k in SHAPES
+    ]
+    return [
+        case
+        for case in cases
+        if {"os-mn": case[5], "ws": case[3], "is": case[4]}[case[0]] >= case[1]
+    ]
 
 
 def part(rows: int, columns: int) -> TensorPart:
@@ -60,8 +69,17 @@ def simulated_cycles(case: Case) -> int:
     config = scale_config()
     config.array_rows, config.array_cols, config.valid_conf_flag = rows, columns, True
     run = simulator(flow)()
-    operands = (np.arange(m * k).reshape(m, k), np.arange(m * n).reshape(m, n), np.arange(k * n).reshape(k, n))
-    run.set_params(config_obj=config, ifmap_op_mat=operands[0], ofmap_op_mat=operands[1], filter_op_mat=operands[2])
+    operands = (
+        np.arange(m * k).reshape(m, k),
+        np.arange(m * n).reshape(m, n),
+        np.arange(k * n).reshape(k, n),
+    )
+    run.set_params(
+        config_obj=config,
+        ifmap_op_mat=operands[0],
+        ofmap_op_mat=operands[1],
+        filter_op_mat=operands[2],
+    )
     inputs, _, _ = run.get_demand_matrices()
     return int(inputs.shape[0])
 

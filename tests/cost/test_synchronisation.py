@@ -22,14 +22,18 @@ def walked_s(reductions_s: Sequence[float], backwards_s: Sequence[float]) -> flo
 
 
 @given(SECONDS, SECONDS, st.integers(1, 40))
-def test_equal_layers_fall_behind_by_the_same_each(reduction: float, backward: float, layers: int) -> None:
+def test_equal_layers_fall_behind_by_the_same_each(
+    reduction: float, backward: float, layers: int
+) -> None:
     walked = walked_s([reduction] * layers, [backward] * layers)
     shown = open_reduction_of_equal_layers_s(reduction, backward, np.array([float(layers)]))
     assert shown[0] == pytest.approx(walked, abs=1e-9)
 
 
 @given(SECONDS, SECONDS, st.floats(1, 40), st.floats(0.1, 1.0))
-def test_a_faster_network_never_shows_more(reduction: float, backward: float, layers: float, factor: float) -> None:
+def test_a_faster_network_never_shows_more(
+    reduction: float, backward: float, layers: float, factor: float
+) -> None:
     many, both = np.array([layers]), (factor * reduction, reduction)
     fast, slow = (open_reduction_of_equal_layers_s(own, backward, many) for own in both)
     assert fast[0] <= slow[0] + 1e-12

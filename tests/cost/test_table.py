@@ -1,4 +1,5 @@
-"""From a graph to tables: works, residency, one core and all cores, energy and power, over one chip and many."""
+"""From a graph to tables: works, residency, one core and all cores, energy and power, over one chip
+and many."""
 
 from typing import Any
 
@@ -34,13 +35,27 @@ def tensor(number: int, kib: int, role: Any = "intermediate") -> Tensor:
 
 
 def chain() -> OperatorGraph:
-    """x -> gelu -> y -> product with w -> z -> (z, y) added -> out, sizes in KiB: x y z out 512, w 512."""
-    tensors = (tensor(0, 512, "input"), tensor(1, 512), tensor(2, 512, "parameter"), tensor(3, 512), tensor(4, 512))
+    """x -> gelu -> y -> product with w -> z -> (z, y) added -> out, sizes in KiB: x y z out 512, w
+    512."""
+    tensors = (
+        tensor(0, 512, "input"),
+        tensor(1, 512),
+        tensor(2, 512, "parameter"),
+        tensor(3, 512),
+        tensor(4, 512),
+    )
     a = {t.id: Access(t.id, t.bytes) for t in tensors}
     n = 512
     operators = (
         Operator(0, "gelu", "vector", (("elements", n * n),), (a[0],), (a[1],)),
-        Operator(1, "product", "tensor", (("batch", 1), ("m", n), ("n", n), ("k", n)), (a[1], a[2]), (a[3],)),
+        Operator(
+            1,
+            "product",
+            "tensor",
+            (("batch", 1), ("m", n), ("n", n), ("k", n)),
+            (a[1], a[2]),
+            (a[3],),
+        ),
         Operator(2, "add", "vector", (("elements", n * n),), (a[3], a[1]), (a[4],)),
     )
     return OperatorGraph(tensors, operators, (0, 2), (4,))
@@ -50,7 +65,9 @@ def fused() -> OperatorGraph:
     """The product and the addition of :func:`chain` as one operator of both cores."""
     graph = chain()
     gelu, matrix, add = graph.operators
-    one = Operator(1, "fused", "both", (), (matrix.reads[0], matrix.reads[1]), add.writes, "", (matrix, add))
+    one = Operator(
+        1, "fused", "both", (), (matrix.reads[0], matrix.reads[1]), add.writes, "", (matrix, add)
+    )
     return replace(graph, operators=(gelu, one))
 
 
@@ -65,7 +82,11 @@ def test_needs_count_what_was_touched_in_between() -> None:
 
 
 def test_without_residency_everything_goes_through_hbm() -> None:
-    assert all(need == NEVER for op in needs_of(chain(), residency=False) for need in (*op.reads, *op.writes))
+    assert all(
+        need == NEVER
+        for op in needs_of(chain(), residency=False)
+        for need in (*op.reads, *op.writes)
+    )
     chip = chip_set([load_chip("tpu-v4", form="cores")])
     with_, without = (cost_table(works_of(chain(), flag), chip, IDEAL) for flag in (True, False))
     assert with_.all_cores.times_s().sum() < without.all_cores.times_s().sum()
@@ -76,7 +97,9 @@ def test_without_residency_everything_goes_through_hbm() -> None:
 def test_a_larger_global_buffer_keeps_more() -> None:
     chip = load_chip("tpu-v4", form="cores")
     sizes = (512 * KIB, 2 * 512 * KIB, 8 * 512 * KIB, 64 * 512 * KIB)
-    chips = chip_set([replace(chip, global_buffer=replace(chip.global_buffer, size_bytes=s)) for s in sizes])
+    chips = chip_set(
+        [replace(chip, global_buffer=replace(chip.global_buffer, size_bytes=s)) for s in sizes]
+    )
     moved = [cost_works([w], chips, IDEAL).hbm_bytes(0) for w in works_of(chain())]
     total = np.sum(moved, axis=0)
     assert list(total) == sorted(total, reverse=True)
@@ -92,14 +115,20 @@ def test_an_epilogue_runs_beside_its_product_and_costs_its_elements() -> None:
     chip = load_chip("tpu-v4", form="cores")
     slow = replace(chip, vectors=replace(chip.vectors, count=1, lanes=1))
     times = cost_works([work], chip_set([chip, slow]), IDEAL).time_s(0)
-    assert times[0] < cost_table(works_of(chain()), chip_set([chip]), IDEAL).all_cores.times_s().sum()
+    assert (
+        times[0] < cost_table(works_of(chain()), chip_set([chip]), IDEAL).all_cores.times_s().sum()
+    )
     assert times[1] >= 512 * 512 / 1.05e9
 
 
 def test_a_paired_operator_has_the_smaller_number_of_cores() -> None:
     chip = load_chip("tpu-v4", form="cores")
     table = cost_table(works_of(fused()), chip_set([chip]), IDEAL)
-    two = cost_works(works_of(fused()), chip_set([replace(chip, clusters=replace(chip.clusters, count=2))]), IDEAL)
+    two = cost_works(
+        works_of(fused()),
+        chip_set([replace(chip, clusters=replace(chip.clusters, count=2))]),
+        IDEAL,
+    )
     assert table.spread_s(1, paired=True)[0] == two.time_s(1)[0]
     assert table.spread_s(1, paired=False)[0] == table.all_cores.time_s(1)[0]
 
@@ -122,9 +151,14 @@ def test_all_cores_are_never_slower_than_one(name: str) -> None:
 
 def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
     base = columns_of([load_chip("tpu-v4-paper", form="cores")])
-    copy = Work("vector", vector=VectorWork(2**24, 0, 0.0, 1, (Moved(2.0**25, 2.0**26 + 1),), (Moved(2.0**25),)))
+    copy = Work(
+        "vector",
+        vector=VectorWork(2**24, 0, 0.0, 1, (Moved(2.0**25, 2.0**26 + 1),), (Moved(2.0**25),)),
+    )
     many = Work("tensor", (replace(product(1, 2048, 2048, 2048), a_need_bytes=2.0**26 + 1),))
-    wide = Work("vector", vector=VectorWork(2**24, 2**15, 7.0, 2, (Moved(2.0**25),), (Moved(2.0**25),)))
+    wide = Work(
+        "vector", vector=VectorWork(2**24, 2**15, 7.0, 2, (Moved(2.0**25),), (Moved(2.0**25),))
+    )
     works = [*BLOCK, copy, many, wide, Work("tensor", (product(1, 8192, 8192, 65536),))]
     starved: tuple[dict[str, float], ...] = (
         {},
@@ -134,7 +168,8 @@ def test_doubling_each_field_of_a_chip_changes_some_answer() -> None:
         {"register_bytes_per_cycle": 1.0},
     )
     counted = (
-        "clusters", "rows", "columns", "vectors", "lanes", "operand_bytes", "operand_bytes_per_cycle", "register_bytes",
+        "clusters", "rows", "columns", "vectors", "lanes", "operand_bytes",
+        "operand_bytes_per_cycle", "register_bytes",
         "register_bytes_per_cycle", "global_bytes", "width", "hbm_bytes_per_s", "clock_hz",
     )  # fmt: skip
     none = np.zeros(1)
@@ -156,7 +191,10 @@ def test_nothing_to_do_takes_no_time() -> None:
 
 
 def test_many_chips_get_what_each_gets_alone() -> None:
-    chips = [load_chip(name, form="cores") for name in ("tpu-v4", "a100-80gb", "tpu-v4-paper", "h100", "tpu-v4")]
+    chips = [
+        load_chip(name, form="cores")
+        for name in ("tpu-v4", "a100-80gb", "tpu-v4-paper", "h100", "tpu-v4")
+    ]
     together = cost_works(BLOCK, chip_set(chips), DATASHEET).times_s()
     for index, chip in enumerate(chips):
         alone = cost_works(BLOCK, chip_set([chip]), DATASHEET).times_s()[:, 0]
@@ -164,7 +202,12 @@ def test_many_chips_get_what_each_gets_alone() -> None:
 
 
 @settings(max_examples=40)
-@given(st.integers(1, 2000), st.integers(1, 2000), st.integers(1, 2000), st.sampled_from(["tpu-v4", "a100-80gb"]))
+@given(
+    st.integers(1, 2000),
+    st.integers(1, 2000),
+    st.integers(1, 2000),
+    st.sampled_from(["tpu-v4", "a100-80gb"]),
+)
 def test_energy_is_never_below_its_compulsory_part(m: int, n: int, k: int, name: str) -> None:
     chip = load_chip(name, form="cores")
     assert chip.technology is not None
@@ -200,7 +243,9 @@ def test_the_energy_of_a_vector_operator_follows_its_formula() -> None:
     column = cost_works([Work("vector", (), work)], chips, DATASHEET)
     spent = energies(column, 0, chips, technology)
     assert spent.vector_units == pytest.approx(7.0 * 3_000_000 * table.lane_j)
-    assert spent.vector_buffers == pytest.approx(2 * 12e6 * table.core_buffer_j_per_byte(chips.columns.register_bytes))
+    assert spent.vector_buffers == pytest.approx(
+        2 * 12e6 * table.core_buffer_j_per_byte(chips.columns.register_bytes)
+    )
     assert spent.hbm == pytest.approx(12e6 * table.hbm_j_per_byte)
     assert spent.tensor_arrays == pytest.approx(0.0)
     assert spent.tensor_buffers == pytest.approx(0.0)

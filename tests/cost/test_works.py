@@ -8,24 +8,44 @@ from phaze.graph.ir import Access, Core, Operator, OperatorGraph, Tensor
 
 def graph(*operators: Operator) -> OperatorGraph:
     touched = {a.tensor: a.bytes for op in operators for a in (*op.reads, *op.writes)}
-    tensors = tuple(Tensor(number, size // 2, 2, "intermediate") for number, size in sorted(touched.items()))
+    tensors = tuple(
+        Tensor(number, size // 2, 2, "intermediate") for number, size in sorted(touched.items())
+    )
     return OperatorGraph(tensors, operators, (), ())
 
 
 def operator(kind: str, core: Core, reads: list[int], writes: list[int], **sizes: int) -> Operator:
     accesses = [Access(index, size) for index, size in enumerate((*reads, *writes))]
-    return Operator(0, kind, core, tuple(sizes.items()), tuple(accesses[: len(reads)]), tuple(accesses[len(reads) :]))
+    return Operator(
+        0,
+        kind,
+        core,
+        tuple(sizes.items()),
+        tuple(accesses[: len(reads)]),
+        tuple(accesses[len(reads) :]),
+    )
 
 
 def test_a_bias_goes_with_the_results() -> None:
     m, n, k = 64, 128, 256
-    op = operator("product", "tensor", [2 * n, 2 * m * k, 2 * k * n], [2 * m * n], batch=1, m=m, n=n, k=k)
+    op = operator(
+        "product", "tensor", [2 * n, 2 * m * k, 2 * k * n], [2 * m * n], batch=1, m=m, n=n, k=k
+    )
     (p,) = works_of(graph(op))[0].products
     assert (p.a_bytes, p.b_bytes, p.c_bytes) == (2 * m * k, 2 * k * n, 2 * m * n + 2 * n)
 
 
 def test_operands_are_found_even_where_a_bias_is_larger() -> None:
-    op = operator("product", "tensor", [2 * 4096, 2 * 64, 2 * 64 * 4096], [2 * 4096], batch=1, m=1, n=4096, k=64)
+    op = operator(
+        "product",
+        "tensor",
+        [2 * 4096, 2 * 64, 2 * 64 * 4096],
+        [2 * 4096],
+        batch=1,
+        m=1,
+        n=4096,
+        k=64,
+    )
     (p,) = works_of(graph(op))[0].products
     assert (p.a_bytes, p.b_bytes, p.c_bytes) == (2 * 64, 2 * 64 * 4096, 2 * 2 * 4096)
 
@@ -33,7 +53,14 @@ def test_operands_are_found_even_where_a_bias_is_larger() -> None:
 def test_a_look_up_moves_whole_bursts_for_every_index() -> None:
     rows, width = 100, 24
     table, out = Access(0, 2 * rows * width), Access(2, 2 * rows * width)
-    op = Operator(0, "embedding", "vector", (("elements", rows * width),), (table, Access(1, 8 * rows)), (out,))
+    op = Operator(
+        0,
+        "embedding",
+        "vector",
+        (("elements", rows * width),),
+        (table, Access(1, 8 * rows)),
+        (out,),
+    )
     tensors = (
         Tensor(0, 10**6, 2, "parameter"),
         Tensor(1, rows, 8, "input"),
@@ -66,9 +93,20 @@ def test_fused_attention_keeps_its_scores_on_the_chip(kind: str, count: int) -> 
 
 def test_a_fused_chain_sums_its_members() -> None:
     n = 1000
-    scale = Operator(1, "multiply", "vector", (("elements", n),), (Access(0, 2 * n),), (Access(1, 2 * n),))
-    soft = Operator(2, "softmax", "vector", (("elements", n), ("rows", 10)), (Access(1, 2 * n),), (Access(2, 2 * n),))
-    op = Operator(0, "fused", "vector", (), (Access(0, 2 * n),), (Access(2, 2 * n),), "", (scale, soft))
+    scale = Operator(
+        1, "multiply", "vector", (("elements", n),), (Access(0, 2 * n),), (Access(1, 2 * n),)
+    )
+    soft = Operator(
+        2,
+        "softmax",
+        "vector",
+        (("elements", n), ("rows", 10)),
+        (Access(1, 2 * n),),
+        (Access(2, 2 * n),),
+    )
+    op = Operator(
+        0, "fused", "vector", (), (Access(0, 2 * n),), (Access(2, 2 * n),), "", (scale, soft)
+    )
     work = works_of(graph(op))[0].vector
     assert work is not None
     assert (work.elements, work.rows, work.operations, work.passes) == (n, 10, 9.0, 2)

@@ -18,12 +18,17 @@ def _with(problem: PlacementProblem, families: tuple[Family, ...]) -> PlacementP
 
 def _problems(request: PlanRequest) -> Iterator[Candidate]:
     for (_, microbatch, spread, _), models in ranks_of(request):
-        for (model, _), shard in product(unbeaten([(m, problem_at(request, m)) for m in models]), request.shards):
-            yield Candidate(microbatch, spread, model, problem_at(request.sharded_over(shard), model), None)
+        for (model, _), shard in product(
+            unbeaten([(m, problem_at(request, m)) for m in models]), request.shards
+        ):
+            yield Candidate(
+                microbatch, spread, model, problem_at(request.sharded_over(shard), model), None
+            )
 
 
 def candidates(request: PlanRequest) -> Iterator[Candidate]:
-    """The fastest plan of every choice without chunks (where these are not all), at the request's own stage of ZeRO."""
+    """The fastest plan of every choice without chunks (where these are not all), at the request's
+    own stage of ZeRO."""
     for own in _problems(request):
         few = own.problem.rules.families[: 2 if own.problem.rules.families[0].most_stages else 1]
         yield replace(own, plan=fastest_plan(_with(own.problem, few), request.prices))
@@ -40,4 +45,6 @@ def every_choice(request: PlanRequest) -> list[Candidate]:
 
 def as_planned(request: PlanRequest, found: Sequence[Candidate]) -> PlannedChoice:
     """Candidates as an order of plans gives them."""
-    return PlannedChoice(tuple(found), len(found), len(found), CostedLayers(request.setting), request.prices)
+    return PlannedChoice(
+        tuple(found), len(found), len(found), CostedLayers(request.setting), request.prices
+    )

@@ -42,16 +42,26 @@ def test_experts_count_before_contexts_and_pipelines_before_tensors() -> None:
 
 
 def test_releases_are_of_one_family_and_formats_without_runs_of_no_bits() -> None:
-    assert [family_of(name) for name in ("megatron-core-24.07", "megatron-2021", "torchtitan-eager")] == [
+    assert [
+        family_of(name) for name in ("megatron-core-24.07", "megatron-2021", "torchtitan-eager")
+    ] == [
         "megatron-core",
         "megatron",
         "torchtitan-eager",
     ]
-    assert [bits_of(name) for name in ("bf16", "fp8-block", "mxfp8", "nvfp4", "fp32")] == ["16", "8", "8", None, None]
+    assert [bits_of(name) for name in ("bf16", "fp8-block", "mxfp8", "nvfp4", "fp32")] == [
+        "16",
+        "8",
+        "8",
+        None,
+        None,
+    ]
 
 
 def test_the_band_of_a_stack_that_nobody_measured_is_that_of_its_layout() -> None:
-    assert band_of(BandKind("measured", "data", "16", "my-own")) == band_of(BandKind("measured", "data", "16"))
+    assert band_of(BandKind("measured", "data", "16", "my-own")) == band_of(
+        BandKind("measured", "data", "16")
+    )
 
 
 def test_no_band_of_an_unmeasured_chip_is_narrower_than_that_of_a_measured_one() -> None:
@@ -72,9 +82,14 @@ def test_ideal_times_have_no_band_and_others_say_what_theirs_rests_on() -> None:
 
 
 @given(st.floats(1.0, 1e3), st.floats(0.01, 1e3), st.floats(0.0, 100.0))
-def test_more_memory_never_lowers_the_chance_that_a_plan_fits(there: float, needed: float, more: float) -> None:
+def test_more_memory_never_lowers_the_chance_that_a_plan_fits(
+    there: float, needed: float, more: float
+) -> None:
     for ratios in (RATIOS, memory_band_of(None).ratios):
-        first, second = fits_probability(there, needed, ratios), fits_probability(there + more, needed, ratios)
+        first, second = (
+            fits_probability(there, needed, ratios),
+            fits_probability(there + more, needed, ratios),
+        )
         assert 0.01 - 1e-9 <= first <= second <= 0.99 + 1e-9
 
 

@@ -1,4 +1,5 @@
-"""What a plan takes for granted: attention as the stack runs it, memory left free, experts that are not spread."""
+"""What a plan takes for granted: attention as the stack runs it, memory left free, experts that are
+not spread."""
 
 import json
 from dataclasses import replace
@@ -28,7 +29,9 @@ GPT = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence"
 JOB = Job("gpt", GPT, "h100", 4, 8, microbatch=(1,), tensor=(1,), zero=0, chunks=(1,), headroom=0.0)
 
 # On one device its weights, gradients and optimizer state take about half of the memory.
-LARGE = replace(JOB, sizes={**GPT, "hidden": 4096, "layers": 10}, devices=1, batch=8, microbatch=(4,))
+LARGE = replace(
+    JOB, sizes={**GPT, "hidden": 4096, "layers": 10}, devices=1, batch=8, microbatch=(4,)
+)
 
 
 def planned(asked: Job) -> dict[str, Any]:
@@ -36,10 +39,15 @@ def planned(asked: Job) -> dict[str, Any]:
     found = order_of_plans(request)
     if found.best.plan is None:
         return shortage_document(sought_levers(request, found.candidates), request.setting)
-    return {**planned_document(request, found, None), "job": planned_job(asked, request, found.best)}
+    return {
+        **planned_document(request, found, None),
+        "job": planned_job(asked, request, found.best),
+    }
 
 
-@pytest.mark.parametrize("name", [*sorted(EAGER), "maxtext", "megatron-core", "nanotron", "torchtitan"])
+@pytest.mark.parametrize(
+    "name", [*sorted(EAGER), "maxtext", "megatron-core", "nanotron", "torchtitan"]
+)
 def test_only_the_stacks_before_flash_attention_run_it_eagerly(name: str) -> None:
     assert load_stack(name).attention == ("eager" if name in EAGER else "fused")
 
@@ -51,7 +59,10 @@ def test_a_plan_runs_attention_as_its_stack_does_and_names_it() -> None:
 
 
 def test_the_best_of_both_kinds_of_attention_is_as_fast_as_the_faster() -> None:
-    times = {kind: planned(replace(JOB, attention=kind))["batch_s"] for kind in ("eager", "fused", "best")}
+    times = {
+        kind: planned(replace(JOB, attention=kind))["batch_s"]
+        for kind in ("eager", "fused", "best")
+    }
     assert times["best"] == min(times["eager"], times["fused"])
     assert times["fused"] < times["eager"]
 
@@ -63,7 +74,14 @@ def test_an_unknown_attention_is_refused() -> None:
 
 def test_a_run_that_does_not_state_its_attention_has_that_of_its_stack() -> None:
     plan = {"tensor": 1, "pipeline": 1, "data": 4, "microbatch": 1}
-    run = {"schema": "phaze.run/1", "gpt": GPT, "chip": "h100", "cluster": "dgx-h100", "devices": 4, "batch": 8}
+    run = {
+        "schema": "phaze.run/1",
+        "gpt": GPT,
+        "chip": "h100",
+        "cluster": "dgx-h100",
+        "devices": 4,
+        "batch": 8,
+    }
     assert job_of({**run, "plan": plan}, "run").model.attention == "fused"
     assert job_of({**run, "plan": plan, "stack": "megatron-2021"}, "run").model.attention == "eager"
     assert job_of({**run, "plan": plan, "attention": "eager"}, "run").model.attention == "eager"
@@ -85,7 +103,9 @@ def test_a_shortage_says_what_is_kept_free_and_that_none_would_do() -> None:
     assert said["levers"]["hbm_bytes"] == pytest.approx(said["needed_bytes"] / 0.5)
 
 
-@pytest.mark.parametrize(("text", "share"), [("6%", 0.06), ("0.06", 0.06), ("0", 0.0), (" 12.5 % ".strip(), 0.125)])
+@pytest.mark.parametrize(
+    ("text", "share"), [("6%", 0.06), ("0.06", 0.06), ("0", 0.0), (" 12.5 % ".strip(), 0.125)]
+)
 def test_a_headroom_is_a_share_or_a_percentage(text: str, share: float) -> None:
     assert share_of("--headroom", text) == pytest.approx(share)
 
@@ -97,7 +117,9 @@ def test_other_headrooms_are_refused(text: str) -> None:
 
 
 def test_a_fixed_plan_is_judged_by_the_whole_memory() -> None:
-    found = CliRunner().invoke(app, ["plan", "--fixed", str(DOCS.parent / "examples" / "run.json"), "--json"])
+    found = CliRunner().invoke(
+        app, ["plan", "--fixed", str(DOCS.parent / "examples" / "run.json"), "--json"]
+    )
     document = json.loads(found.stdout)
     assert document["memory_left"]["headroom"] == 0
     assert document["attention"] == document["job"]["attention"]

@@ -1,4 +1,5 @@
-"""Exchanges of experts behind other work: never longer than exposed, never shorter than the network is busy."""
+"""Exchanges of experts behind other work: never longer than exposed, never shorter than the network
+is busy."""
 
 from typing import Any
 
@@ -15,18 +16,31 @@ from phaze.report.plan_text import exchange_rows
 
 SECONDS = st.floats(0, 10)
 MOE = {
-    "hidden": 1024, "layers": 4, "heads": 16, "kv_heads": 4, "head_dim": 64, "vocabulary": 32000, "sequence": 1024,
+    "hidden": 1024, "layers": 4, "heads": 16, "kv_heads": 4, "head_dim": 64, "vocabulary": 32000,
+    "sequence": 1024,
     "experts": 16, "active": 4, "expert_mlp": 1024, "shared_mlp": 2048,
 }  # fmt: skip
 
 
 def _run(stack: dict[str, Any], expert: int = 16, **more: Any) -> dict[str, Any]:
     plan = {"tensor": 1, "pipeline": 1, "data": 16, "microbatch": 4, "expert": expert}
-    run = {"schema": "phaze.run/1", "moe": MOE, "chip": "h100", "cluster": "dgx-h100", "devices": 16, "batch": 64}
+    run = {
+        "schema": "phaze.run/1",
+        "moe": MOE,
+        "chip": "h100",
+        "cluster": "dgx-h100",
+        "devices": 16,
+        "batch": 64,
+    }
     return dict(phaze.price({**run, "plan": plan, **stack, **more}).document)
 
 
-@given(st.lists(SECONDS, min_size=3, max_size=3), st.lists(SECONDS, min_size=2, max_size=2), st.floats(0, 1), SECONDS)
+@given(
+    st.lists(SECONDS, min_size=3, max_size=3),
+    st.lists(SECONDS, min_size=2, max_size=2),
+    st.floats(0, 1),
+    SECONDS,
+)
 def test_what_is_hidden_is_bounded_and_more_work_never_takes_less(
     works: list[float], exchanges: list[float], share: float, more: float
 ) -> None:
@@ -43,7 +57,9 @@ def test_what_is_hidden_is_bounded_and_more_work_never_takes_less(
     for place in range(len(units)):
         longer = [value + (more if index == place else 0.0) for index, value in enumerate(units)]
         assert device_s(longer) >= found - 1e-9
-    assert ExchangeOverlap(overlap.beside, 0.0).overlapped(np.ones(1), np.zeros((5, 1)), {})[0] == 1.0
+    assert (
+        ExchangeOverlap(overlap.beside, 0.0).overlapped(np.ones(1), np.zeros((5, 1)), {})[0] == 1.0
+    )
 
 
 def _stack(tmp_path: Any, text: str) -> dict[str, Any]:
@@ -64,7 +80,9 @@ def test_a_stack_hides_exchanges_and_its_answer_says_how_much(tmp_path: Any) -> 
     assert 0 < beside["exchange_hidden_s"] <= beside["exchange_s"]
     once = _run(_stack(tmp_path, "deduplicated_exchange = true"))
     assert once["exchange_s"] < exposed["exchange_s"]
-    grouped = _run(_stack(tmp_path, "grouped_share = { any = 0.5 }"), expert=8)  # two experts a rank are one product
+    grouped = _run(
+        _stack(tmp_path, "grouped_share = { any = 0.5 }"), expert=8
+    )  # two experts a rank are one product
     assert grouped["batch_s"] > _run({}, expert=8)["batch_s"]
 
 
@@ -82,7 +100,13 @@ def test_a_fuller_rank_takes_longer_and_a_capacity_bounds_it() -> None:
 
 
 def test_a_plan_tells_what_an_imbalance_would_do() -> None:
-    job: dict[str, Any] = {"chip": "h100", "devices": 16, "batch": 64, "stack": "megatron-core", "sequence": 1024}
+    job: dict[str, Any] = {
+        "chip": "h100",
+        "devices": 16,
+        "batch": 64,
+        "stack": "megatron-core",
+        "sequence": 1024,
+    }
     found = phaze.plan("mixtral-8x7b", **job, tensor=[1], microbatch=[1], expert=[8]).document
     slower = [row["slower"] for row in found["imbalance_sensitivity"]]
     assert slower == sorted(slower)
@@ -90,10 +114,17 @@ def test_a_plan_tells_what_an_imbalance_would_do() -> None:
 
 
 def test_the_way_to_share_a_sequence_is_chosen_and_told() -> None:
-    job: dict[str, Any] = {"chip": "h100", "devices": 8, "batch": 8, "stack": "megatron-core", "tensor": [1]}
+    job: dict[str, Any] = {
+        "chip": "h100",
+        "devices": 8,
+        "batch": 8,
+        "stack": "megatron-core",
+        "tensor": [1],
+    }
     job |= {"context": [4], "microbatch": [1], "sequence": 8192}
     every = {
-        way: phaze.plan("llama3-8b", **job, context_way=[way]).document for way in ("ring", "all_gather", "ulysses")
+        way: phaze.plan("llama3-8b", **job, context_way=[way]).document
+        for way in ("ring", "all_gather", "ulysses")
     }
     best = phaze.plan("llama3-8b", **job).document
     assert best["batch_s"] == min(document["batch_s"] for document in every.values())

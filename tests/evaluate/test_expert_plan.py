@@ -12,7 +12,13 @@ from phaze.report.plan_text import exchange_rows, shared_text
 
 
 def _plan(**more: Any) -> dict[str, Any]:
-    job: dict[str, Any] = {"chip": "h100", "devices": 16, "batch": 64, "stack": "megatron-core", "sequence": 1024}
+    job: dict[str, Any] = {
+        "chip": "h100",
+        "devices": 16,
+        "batch": 64,
+        "stack": "megatron-core",
+        "sequence": 1024,
+    }
     found = phaze.plan("mixtral-8x7b", **job, tensor=[1, 2], microbatch=[1], **more)
     return dict(found.document)
 
@@ -24,7 +30,10 @@ def test_the_best_over_all_degrees_is_the_best_of_each() -> None:
     assert both["proved"]
     assert both["lower_bound_s"] == both["batch_s"]
     assert both["expert"] == 8
-    assert both["tensor"] * both.get("context", 1) * both["pipeline"] * both["data"] == both["devices_used"]
+    assert (
+        both["tensor"] * both.get("context", 1) * both["pipeline"] * both["data"]
+        == both["devices_used"]
+    )
 
 
 def test_an_answer_says_what_was_planned_of_experts() -> None:
@@ -42,7 +51,13 @@ def test_an_answer_says_what_was_planned_of_experts() -> None:
 
 
 def test_experts_across_nodes_say_so() -> None:
-    job: dict[str, Any] = {"chip": "h100", "devices": 32, "batch": 64, "stack": "megatron-core", "sequence": 1024}
+    job: dict[str, Any] = {
+        "chip": "h100",
+        "devices": 32,
+        "batch": 64,
+        "stack": "megatron-core",
+        "sequence": 1024,
+    }
     found = phaze.plan("mixtral-8x7b", **job, tensor=[4], microbatch=[1], expert=[8])
     document = dict(found.document)
     wide = document.get("expert_tensor", 1)
@@ -53,7 +68,9 @@ def test_degrees_that_no_choice_can_have_are_refused_with_the_reason() -> None:
     with pytest.raises(InputError, match="8 experts do not divide by 3"):
         _plan(expert=[1, 3])
     with pytest.raises(InputError, match="no experts"):
-        phaze.plan("llama3-8b", chip="h100", devices=8, batch=8, tensor=[1], microbatch=[1], expert=[2])
+        phaze.plan(
+            "llama3-8b", chip="h100", devices=8, batch=8, tensor=[1], microbatch=[1], expert=[2]
+        )
     with pytest.raises(InputError, match="6 chunks"):
         _plan(context=[3])
 

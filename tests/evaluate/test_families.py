@@ -1,4 +1,5 @@
-"""Families of split backward passes from the graph to the plan: the halves of a layer, what stacks run, given plans."""
+"""Families of split backward passes from the graph to the plan: the halves of a layer, what stacks
+run, given plans."""
 
 from typing import Any
 
@@ -19,9 +20,11 @@ from phaze.values import replace
 
 EAGER = load_stack("torchtitan-eager")
 RUN = {
-    "schema": "phaze.run/1", "model": "llama3-8b", "chip": "h100", "cluster": "dgx-h100", "stack": "torchtitan-eager",
+    "schema": "phaze.run/1", "model": "llama3-8b", "chip": "h100", "cluster": "dgx-h100",
+    "stack": "torchtitan-eager",
     "devices": 64, "batch": 256,
-    "plan": {"tensor": 2, "pipeline": 4, "data": 8, "microbatch": 1, "sequence_parallel": True, "zero": 1},
+    "plan": {"tensor": 2, "pipeline": 4, "data": 8, "microbatch": 1, "sequence_parallel": True,
+    "zero": 1},
 }  # fmt: skip
 
 
@@ -30,7 +33,18 @@ def run(stack: str = "torchtitan-eager", **plan: Any) -> dict[str, Any]:
 
 
 def asked(stack: str = "torchtitan-eager", **more: Any) -> Job:
-    return Job("llama3-8b", None, "a100-80gb", 32, 32, stack=stack, tensor=(2,), microbatch=(1,), zero=0, **more)
+    return Job(
+        "llama3-8b",
+        None,
+        "a100-80gb",
+        32,
+        32,
+        stack=stack,
+        tensor=(2,),
+        microbatch=(1,),
+        zero=0,
+        **more,
+    )
 
 
 def test_gradients_of_weights_are_a_part_of_the_backward_pass() -> None:
@@ -40,7 +54,8 @@ def test_gradients_of_weights_are_a_part_of_the_backward_pass() -> None:
     assert table.weight_s is not None
     assert (table.weight_s >= 0).all() and (table.weight_s <= table.backward_s).all()
     table = model_table(load_model("llama3-8b", attention="fused"), setting)
-    # Of the products of a block as many FLOP are weight gradients as the forward pass has, attention aside.
+    # Of the products of a block as many FLOP are weight gradients as the forward pass has,
+    # attention aside.
     assert table.weight_s is not None
     assert 0.6 < table.weight_s[1, 0] / table.forward_s[1, 0] < 1.0
     other = replace(setting, stack=load_stack("megatron-core"))
@@ -49,9 +64,13 @@ def test_gradients_of_weights_are_a_part_of_the_backward_pass() -> None:
 
 def test_a_faster_memory_never_lengthens_a_half() -> None:
     chip = load_chip("h100")
-    faster = replace(chip, hbm=replace(chip.hbm, bandwidth_bytes_per_s=2 * chip.hbm.bandwidth_bytes_per_s))
+    faster = replace(
+        chip, hbm=replace(chip.hbm, bandwidth_bytes_per_s=2 * chip.hbm.bandwidth_bytes_per_s)
+    )
     cluster, stack = load_cluster("dgx-h100", chip=chip), replace(EAGER, host_s=0.0)
-    slow, fast = (model_table(load_model("llama3-8b"), Setting(own, cluster, stack)) for own in (chip, faster))
+    slow, fast = (
+        model_table(load_model("llama3-8b"), Setting(own, cluster, stack)) for own in (chip, faster)
+    )
     assert slow.weight_s is not None and fast.weight_s is not None
     assert slow.weight_s[1] >= fast.weight_s[1]
     assert (slow.backward_s - slow.weight_s)[1] >= (fast.backward_s - fast.weight_s)[1]
@@ -63,7 +82,9 @@ def test_a_stack_gives_the_families_that_it_runs() -> None:
     assert stack_with_families(EAGER, ["zb-v", "1f1b"], "x").families == ("1f1b", "zb-v")
     with pytest.raises(InputError, match=r"--family: .*'zbv'.*zb-v"):
         stack_with_families(EAGER, ["zbv"], "--family")
-    with pytest.raises(InputError, match="megatron-core does not run zb-v; its families: 1f1b, inter"):
+    with pytest.raises(
+        InputError, match="megatron-core does not run zb-v; its families: 1f1b, inter"
+    ):
         stack_with_families(load_stack("megatron-core"), ["zb-v"], "--family")
     with pytest.raises(InputError, match="icml24 does not run zb-h1; its families: icml24"):
         stack_running(load_stack("icml24"), "zb-h1", "plan.family")
@@ -74,7 +95,13 @@ def test_families_and_chunks_go_together() -> None:
     assert named_family(None, 3).name == "interleaved"
     assert (named_family("zb-v", 1).chunks, named_family("zb-v", 2).chunks) == (2, 2)
     assert named_family("zb-interleaved", 3).chunks == 3
-    for name, chunks in (("zb-v", 3), ("zb-h1", 2), ("1f1b", 2), ("interleaved", 1), ("zb-interleaved", 1)):
+    for name, chunks in (
+        ("zb-v", 3),
+        ("zb-h1", 2),
+        ("1f1b", 2),
+        ("interleaved", 1),
+        ("zb-interleaved", 1),
+    ):
         with pytest.raises(ValueError, match="chunks"):
             named_family(name, chunks)
 
@@ -97,13 +124,18 @@ def test_a_given_plan_is_priced_under_its_family() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"family": "zb-v", "stack": "megatron-core"}, "plan.family: the stack megatron-core does not run zb-v"),
+        (
+            {"family": "zb-v", "stack": "megatron-core"},
+            "plan.family: the stack megatron-core does not run zb-v",
+        ),
         ({"family": "zb-v", "recompute": "full"}, "recompute: full under zb-v"),
         ({"family": "zb-v", "chunks": 4}, "zb-v has 2 chunks a stage, not 4"),
         ({"family": "zb-w"}, "plan.family"),
     ],
 )
-def test_what_no_family_runs_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+def test_what_no_family_runs_is_refused_in_a_sentence(
+    changes: dict[str, Any], sentence: str
+) -> None:
     with pytest.raises(InputError, match=sentence):
         fixed_plan(job_of(run(**changes), "run"))
 

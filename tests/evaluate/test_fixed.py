@@ -1,4 +1,5 @@
-"""Given plans: against measured runs, against the published memory figures, and the rules of interleaving."""
+"""Given plans: against measured runs, against the published memory figures, and the rules of
+interleaving."""
 
 import copy
 import json
@@ -45,7 +46,10 @@ def run(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def errors() -> dict[str, float]:
-    return {row["id"]: fixed_plan(job_of(row["run"], row["id"]))[1].batch_s / row["measured_s"] - 1 for row in ROWS}
+    return {
+        row["id"]: fixed_plan(job_of(row["run"], row["id"]))[1].batch_s / row["measured_s"] - 1
+        for row in ROWS
+    }
 
 
 def test_measured_iterations_are_met(errors: dict[str, float]) -> None:
@@ -55,7 +59,8 @@ def test_measured_iterations_are_met(errors: dict[str, float]) -> None:
 
 
 def test_memory_is_that_of_korthikanti_figure_1() -> None:
-    # GiB a device, 22B model on 8 devices, as read off the figure by Calculon's authors (validation.py, seqsel_fig1)
+    # GiB a device, 22B model on 8 devices, as read off the figure by Calculon's authors
+    # (validation.py, seqsel_fig1)
     raw = copy.deepcopy(next(row["run"] for row in ROWS if row["id"] == "kor_t5_22B_full"))
     raw["plan"]["recompute"] = "none"
     memory = fixed_plan(job_of(raw, "22B"))[1].stages[0].memory
@@ -65,13 +70,21 @@ def test_memory_is_that_of_korthikanti_figure_1() -> None:
     raw["plan"].update(recompute="selective", sequence_parallel=True)
     saved = fixed_plan(job_of(raw, "22B"))[1].stages[0].memory.activations
     blocks = load_family("gpt", raw["gpt"], tensor=8, microbatch=4, sequence_parallel=True)
-    kept = sum(blocks.layers[blocks.calls[call].layer].selective.saved_bytes for call in block_calls(blocks))
+    kept = sum(
+        blocks.layers[blocks.calls[call].layer].selective.saved_bytes
+        for call in block_calls(blocks)
+    )
     assert kept / GIB == pytest.approx(9.5625, rel=0.05)
     assert saved >= kept
 
 
 def test_the_breakdown_sums_to_the_batch_time() -> None:
-    for changes in ({}, {"chunks": 2}, {"recompute": "full"}, {"recompute": "selective", "sequence_parallel": True}):
+    for changes in (
+        {},
+        {"chunks": 2},
+        {"recompute": "full"},
+        {"recompute": "selective", "sequence_parallel": True},
+    ):
         _, plan = fixed_plan(job_of(run(**changes), "run"))
         total = sum(getattr(plan.breakdown, name) for name in plan.breakdown.__slots__)
         assert total == pytest.approx(plan.batch_s, rel=1e-12)
@@ -81,7 +94,8 @@ def test_interleaving_shortens_the_bubble_and_hands_on_more_often() -> None:
     once, twice = (fixed_plan(job_of(run(chunks=chunks), "run"))[1] for chunks in (1, 2))
     # Starting a chunk and sending more often lengthen every stage a little.
     assert twice.breakdown.bubble_s == pytest.approx(once.breakdown.bubble_s / 2, rel=0.1)
-    # The slowest stage is the last: two pieces come in, and one goes round to the first stage, perhaps farther.
+    # The slowest stage is the last: two pieces come in, and one goes round to the first stage,
+    # perhaps farther.
     assert twice.breakdown.transfer_s >= once.breakdown.transfer_s * 3 * (1 - 1e-12)
     assert twice.breakdown.forward_s == once.breakdown.forward_s
     assert twice.stages[0].memory.in_flight > once.stages[0].memory.in_flight
@@ -99,7 +113,10 @@ def test_a_device_holds_as_many_pieces_as_interleaving_lets_in() -> None:
     ("changes", "said"),
     [
         ({"chunks": 3}, "3 chunks and a stage of 2 layers"),
-        ({"chunks": 2, "batch": 60}, "a multiple of the 4 stages as microbatches of a replica, and there are 30"),
+        (
+            {"chunks": 2, "batch": 60},
+            "a multiple of the 4 stages as microbatches of a replica, and there are 30",
+        ),
     ],
 )
 def test_chunks_that_no_framework_could_run_are_refused(changes: dict[str, Any], said: str) -> None:
@@ -107,7 +124,9 @@ def test_chunks_that_no_framework_could_run_are_refused(changes: dict[str, Any],
         fixed_plan(job_of(run(**changes), "run"))
 
 
-@pytest.mark.parametrize("changes", [{}, {"chunks": 2}, {"zero": 2, "chunks": 2}, {"gpt": {**SMALL, "layers": 2048}}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"chunks": 2}, {"zero": 2, "chunks": 2}, {"gpt": {**SMALL, "layers": 2048}}]
+)
 def test_the_checker_looks_at_every_given_plan(changes: dict[str, Any]) -> None:
     job = job_of(run(**changes), "run")
     problem, plan = fixed_plan(job)
@@ -148,10 +167,16 @@ def test_an_encoder_and_a_decoder_are_cut_evenly_together() -> None:
     [
         (lambda raw: raw.update(devices=8), "be at most the 8 devices"),
         (lambda raw: raw.update(chip="a100"), "unknown chip 'a100'"),
-        (lambda raw: raw["plan"].update(pipelin=2), "unknown key 'pipelin'; did you mean 'pipeline'"),
+        (
+            lambda raw: raw["plan"].update(pipelin=2),
+            "unknown key 'pipelin'; did you mean 'pipeline'",
+        ),
         (lambda raw: raw["plan"].update(tensor=3, devices=64), "unknown key 'devices'"),
         (lambda raw: raw["plan"].update(tensor=0), "it must be greater than 0"),
-        (lambda raw: raw.update(model="bert-large"), "exactly one of gpt, llama, moe, model, graph"),
+        (
+            lambda raw: raw.update(model="bert-large"),
+            "exactly one of gpt, llama, moe, model, graph",
+        ),
         (lambda raw: raw["gpt"].update(heads=7), "does not divide"),
         (lambda raw: raw["plan"].update(pipeline=1, tensor=1, recompute="some"), "is not a module"),
     ],
@@ -181,7 +206,9 @@ def test_a_collective_hides_behind_the_weight_gradient_of_its_own_map() -> None:
     assert all(len(products) == 1 for products in beside.values())
     setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("megatron-2021"))
     share = setting.stack.software_share
-    hiding = Setting(setting.chip, setting.cluster, replace(load_stack("megatron-2022"), software_share=share))
+    hiding = Setting(
+        setting.chip, setting.cluster, replace(load_stack("megatron-2022"), software_share=share)
+    )
     kind = model.layers.index(block)
     hidden, shown = model_table(model, hiding), model_table(model, setting)
     assert hidden.backward_s[kind] < shown.backward_s[kind]
@@ -212,8 +239,12 @@ def test_a_second_forward_pass_is_trimmed_to_what_backward_reads() -> None:
     again = needed_again(block)
     read = {access.tensor for op in block.backward.operators for access in op.reads}
     made = {access.tensor for op in again.operators for access in op.writes}
-    lost = [op for op in block.forward.operators if op.id not in {kept.id for kept in again.operators}]
-    assert any(op.kind == "product" for op in lost)  # the map back from the MLP: nothing reads its result
+    lost = [
+        op for op in block.forward.operators if op.id not in {kept.id for kept in again.operators}
+    ]
+    assert any(
+        op.kind == "product" for op in lost
+    )  # the map back from the MLP: nothing reads its result
     assert not read & {access.tensor for op in lost for access in op.writes}
     assert read & made
 

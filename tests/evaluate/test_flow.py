@@ -1,4 +1,5 @@
-"""The whole flow on one chip: BERT-large on the paper's chip in the paper's setting, from graph to proved plan."""
+"""The whole flow on one chip: BERT-large on the paper's chip in the paper's setting, from graph to
+proved plan."""
 
 import pytest
 
@@ -17,7 +18,9 @@ from phaze.placement.solve import fastest_plan
 from phaze.values import replace
 from tests.check.documents import objections
 
-SETTING = Setting(load_chip("tpu-v4-paper"), load_cluster("paper-flat"), load_stack("icml24"), "ideal")
+SETTING = Setting(
+    load_chip("tpu-v4-paper"), load_cluster("paper-flat"), load_stack("icml24"), "ideal"
+)
 LINK = SETTING.cluster.levels[0].bandwidth_bytes_per_s
 
 
@@ -32,7 +35,11 @@ def table(bert: Model) -> LayerTable:
 
 
 def problem_with(
-    bert: Model, table: LayerTable, hbm_bytes: int, recompute: RecomputeChoice = "none", batch: int = 4096
+    bert: Model,
+    table: LayerTable,
+    hbm_bytes: int,
+    recompute: RecomputeChoice = "none",
+    batch: int = 4096,
 ) -> PlacementProblem:
     chip = replace(SETTING.chip, hbm=replace(SETTING.chip.hbm, size_bytes=hbm_bytes))
     job = PlacementJob(SETTING.machine, 1024, batch, "sgd", recompute=recompute)
@@ -51,8 +58,13 @@ def test_every_layer_of_bert_has_a_proved_schedule_between_its_longest_operator_
             _, problem, schedule = pass_schedule(graph, SETTING, backward)
             assert schedule.optimal
             assert schedule.makespan_s == pytest.approx(found_s, rel=1e-12)
-            assert max(min(one.one_core_s, one.all_cores_s) for one in problem.operators) <= schedule.makespan_s
-            assert schedule.makespan_s <= sum(one.all_cores_s for one in problem.operators) * (1 + 1e-12)
+            assert (
+                max(min(one.one_core_s, one.all_cores_s) for one in problem.operators)
+                <= schedule.makespan_s
+            )
+            assert schedule.makespan_s <= sum(one.all_cores_s for one in problem.operators) * (
+                1 + 1e-12
+            )
 
 
 def test_the_plan_of_bert_holds_and_uses_the_devices(bert: Model, table: LayerTable) -> None:

@@ -1,4 +1,5 @@
-"""Frozen weights of one's own model: held by all, trained by none; adapters beside them as PEFT writes them."""
+"""Frozen weights of one's own model: held by all, trained by none; adapters beside them as PEFT
+writes them."""
 
 from math import prod
 from typing import Any
@@ -27,7 +28,10 @@ class Adapted(nn.Module):
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.base = nn.Linear(inputs, outputs, bias=False)
-        self.down, self.up = nn.Linear(inputs, RANK, bias=False), nn.Linear(RANK, outputs, bias=False)
+        self.down, self.up = (
+            nn.Linear(inputs, RANK, bias=False),
+            nn.Linear(RANK, outputs, bias=False),
+        )
 
     def forward(self, x: Any) -> Any:
         return self.base(x) + self.up(self.down(x))
@@ -36,7 +40,11 @@ class Adapted(nn.Module):
 class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.norm, self.first, self.second = nn.LayerNorm(WIDTH), Adapted(WIDTH, 4 * WIDTH), Adapted(4 * WIDTH, WIDTH)
+        self.norm, self.first, self.second = (
+            nn.LayerNorm(WIDTH),
+            Adapted(WIDTH, 4 * WIDTH),
+            Adapted(4 * WIDTH, WIDTH),
+        )
 
     def forward(self, x: Any) -> Any:
         return x + self.second(F.gelu(self.first(self.norm(x))))
@@ -71,7 +79,8 @@ def _traced(frozen: bool, tied: bool = False) -> Model:
 
 
 def _weight_gradients(model: Model) -> list[int]:
-    """Elements of the results of products of a backward pass that read no parameter: gradients of weights."""
+    """Elements of the results of products of a backward pass that read no parameter: gradients of
+    weights."""
     found = []
     for layer in model.layers:
         own = {parameter.tensor for parameter in layer.parameters}
@@ -84,7 +93,9 @@ def _weight_gradients(model: Model) -> list[int]:
 
 def test_the_backward_pass_has_no_gradient_of_a_frozen_weight() -> None:
     matrix = 4 * WIDTH * WIDTH
-    assert matrix in _weight_gradients(_traced(False)) and WIDTH * WORDS in _weight_gradients(_traced(False))
+    assert matrix in _weight_gradients(_traced(False)) and WIDTH * WORDS in _weight_gradients(
+        _traced(False)
+    )
     assert set(_weight_gradients(_traced(True))) == {4 * WIDTH * RANK, WIDTH * RANK}
     kept = []
     for model in (_traced(True), _traced(False)):
@@ -94,9 +105,13 @@ def test_the_backward_pass_has_no_gradient_of_a_frozen_weight() -> None:
 
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
 @pytest.mark.parametrize("tied", [False, True])
-def test_state_and_reduction_count_trained_parameters_and_weights_all(zero: int, tied: bool) -> None:
+def test_state_and_reduction_count_trained_parameters_and_weights_all(
+    zero: int, tied: bool
+) -> None:
     plans = []
-    setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_built_stack("megatron-core"))
+    setting = Setting(
+        load_chip("h100"), load_cluster("dgx-h100"), load_built_stack("megatron-core")
+    )
     for frozen in (False, True):
         model, net = _traced(frozen, tied), _net(frozen, tied)
         job = PlacementJob(setting.machine, 4, 8, "adam", zero)
@@ -123,5 +138,13 @@ def test_an_adapted_model_is_planned_and_its_certificate_holds(tmp_path: Any) ->
     tokens = torch.zeros(1, 64, dtype=torch.long)
     for at, frozen in enumerate((False, True)):
         model = phaze.Model(_net(frozen), tokens, name="net")
-        phaze.plan(model, chip="h100", devices=2, batch=4, microbatch=1, tensor=1, certificate=tmp_path / str(at))
+        phaze.plan(
+            model,
+            chip="h100",
+            devices=2,
+            batch=4,
+            microbatch=1,
+            tensor=1,
+            certificate=tmp_path / str(at),
+        )
         assert phaze.verify(tmp_path / str(at))["holds"]

@@ -1,5 +1,5 @@
-"""Interleaving in ``phaze plan``: proved over all chunks, never worse than without, never beaten by a plan we can write
-down."""
+"""Interleaving in ``phaze plan``: proved over all chunks, never worse than without, never beaten by
+a plan we can write down."""
 
 from itertools import product
 from typing import Any
@@ -22,7 +22,9 @@ SIZES = {"hidden": 2048, "layers": 16, "heads": 16, "vocabulary": 51200, "sequen
 
 
 def request(**changes: Any) -> PlanRequest:
-    asked = Job("gpt", SIZES, "a100-80gb", devices=32, batch=32, microbatch=(1, 2), tensor=(2, 4), zero=0)
+    asked = Job(
+        "gpt", SIZES, "a100-80gb", devices=32, batch=32, microbatch=(1, 2), tensor=(2, 4), zero=0
+    )
     return request_of(replace(asked, **changes))
 
 
@@ -61,7 +63,9 @@ def test_an_interleaved_answer_is_proved_and_its_bound_is_its_time(
     job: PlanRequest, plain: list[Candidate], ranked: list[Candidate]
 ) -> None:
     for asked, found in ((job, ranked), (replace(job, job=replace(job.job, chunks=(1,))), plain)):
-        document = planned_document(asked, as_planned(asked, sorted(found, key=lambda one: one.rank)), None)
+        document = planned_document(
+            asked, as_planned(asked, sorted(found, key=lambda one: one.rank)), None
+        )
         assert document["proved"] is True
         assert document["lower_bound_s"] == document["batch_s"]
         assert "evaluated" not in document
@@ -71,10 +75,14 @@ def test_an_interleaved_answer_is_proved_and_its_bound_is_its_time(
 def test_chunks_that_are_not_asked_for_are_not_answered(job: PlanRequest) -> None:
     for asked, allowed in (((1,), {1}), ((2,), {1, 2})):
         own = replace(job, job=replace(job.job, chunks=asked))
-        assert {one.plan.chunks for one in planned(own).candidates if one.plan is not None} <= allowed
+        assert {
+            one.plan.chunks for one in planned(own).candidates if one.plan is not None
+        } <= allowed
 
 
-def test_no_even_interleaved_split_beats_the_plan(job: PlanRequest, ranked: list[Candidate]) -> None:
+def test_no_even_interleaved_split_beats_the_plan(
+    job: PlanRequest, ranked: list[Candidate]
+) -> None:
     tried = 0
     for one in ranked:
         for stages, chunks, order, mode in product((2, 4, 8), (2, 4, 8), ORDERS, MODES):
@@ -82,7 +90,13 @@ def test_no_even_interleaved_split_beats_the_plan(job: PlanRequest, ranked: list
                 if 16 // stages % chunks or one.problem.rounds(data) % stages:
                     continue
                 shape = Shape(one.model.tensor, stages, data, order, chunks)
-                plan = price(one.problem, shape, even_cuts(one.model, stages, mode), job.prices, simulated=False)
+                plan = price(
+                    one.problem,
+                    shape,
+                    even_cuts(one.model, stages, mode),
+                    job.prices,
+                    simulated=False,
+                )
                 if fits(one.problem, plan):
                     assert plan.batch_s >= ranked[0].rank[0] * (1 - 1e-9)
                     tried += 1
@@ -93,7 +107,10 @@ def test_chunks_divide_the_blocks_of_every_stage(ranked: list[Candidate]) -> Non
     for one in ranked:
         if one.plan is not None and one.plan.chunks > 1:
             blocks = {layer.id for layer in one.problem.graphs[0].layers if layer.block}
-            assert all(len(blocks.intersection(stage.layers)) % one.plan.chunks == 0 for stage in one.plan.stages)
+            assert all(
+                len(blocks.intersection(stage.layers)) % one.plan.chunks == 0
+                for stage in one.plan.stages
+            )
 
 
 def test_a_given_plan_of_the_same_split_takes_the_same_time() -> None:

@@ -1,4 +1,5 @@
-"""What the graphs of a plan's choices have in common is fused, made a work and costed once, as it would be alone."""
+"""What the graphs of a plan's choices have in common is fused, made a work and costed once, as it
+would be alone."""
 
 from collections.abc import Iterator
 
@@ -24,12 +25,25 @@ from phaze.graph.split_experts import _Rewrite
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip
 
-# A mixture of experts, plain and in 8 bits; attention of a ring; one-core times beside those of all cores.
+# A mixture of experts, plain and in 8 bits; attention of a ring; one-core times beside those of all
+# cores.
 JOBS = (
     Job("mixtral-8x7b", None, "h100", 64, 64, tensor=(1, 2), microbatch=(1, 2), expert=(1, 4)),
-    Job("mixtral-8x7b", None, "h100", 64, 64, tensor=(2,), microbatch=(2,), expert=(1, 8), precision="fp8"),
+    Job(
+        "mixtral-8x7b",
+        None,
+        "h100",
+        64,
+        64,
+        tensor=(2,),
+        microbatch=(2,),
+        expert=(1, 8),
+        precision="fp8",
+    ),
     Job("llama3-8b", None, "h100", 64, 64, tensor=(1, 4), microbatch=(1, 2), context=(1, 2)),
-    Job("bert-large", None, "tpu-v4", 16, 64, cluster="paper-flat", stack="ideal", microbatch=(1, 2)),
+    Job(
+        "bert-large", None, "tpu-v4", 16, 64, cluster="paper-flat", stack="ideal", microbatch=(1, 2)
+    ),
 )
 
 
@@ -104,5 +118,7 @@ def test_works_are_costed_in_any_order() -> None:
     assert known.times([]).spread_s.shape == (0, 1)
     works = [work for graph in list(_graphs(JOBS[0]))[:4] for work in works_of(graph)]
     for some in (works[:5], works[::-1], works[3:9] * 2, []):
-        theirs = work_times(some, chips, setting.constants, rule).spread_s if some else np.zeros((0, 1))
+        theirs = (
+            work_times(some, chips, setting.constants, rule).spread_s if some else np.zeros((0, 1))
+        )
         assert np.array_equal(known.times(some).spread_s, theirs)

@@ -1,4 +1,5 @@
-"""Offload as a mode of plans: memory against copies, on the front of modes, refused where it cannot be."""
+"""Offload as a mode of plans: memory against copies, on the front of modes, refused where it cannot
+be."""
 
 from typing import Any
 
@@ -21,7 +22,8 @@ from phaze.placement.solve import fastest_plan
 from phaze.values import replace
 
 SIZES = {
-    "hidden": 2048, "layers": 8, "heads": 16, "kv_heads": 8, "head_dim": 128, "mlp": 5632, "vocabulary": 8192,
+    "hidden": 2048, "layers": 8, "heads": 16, "kv_heads": 8, "head_dim": 128, "mlp": 5632,
+    "vocabulary": 8192,
     "sequence": 4096,
 }  # fmt: skip
 PLAN: dict[str, Any] = {"tensor": 1, "pipeline": 4, "data": 2, "microbatch": 4, "recompute": "none"}
@@ -29,7 +31,8 @@ PLAN: dict[str, Any] = {"tensor": 1, "pipeline": 4, "data": 2, "microbatch": 4, 
 
 def _run(**plan: Any) -> dict[str, Any]:
     return {
-        "schema": "phaze.run/1", "llama": SIZES, "chip": "h100", "cluster": "dgx-h100", "stack": "megatron-core",
+        "schema": "phaze.run/1", "llama": SIZES, "chip": "h100", "cluster": "dgx-h100",
+        "stack": "megatron-core",
         "devices": 8, "batch": 64, "plan": {**PLAN, **plan},
     }  # fmt: skip
 
@@ -45,7 +48,10 @@ def test_offloading_frees_memory_and_never_takes_less_time() -> None:
     assert hosted["batch_s"] >= plain["batch_s"]
     again = _priced(recompute="full", offload=True)
     assert again["stages"][0]["recompute"] == "full+offload"
-    assert again["stages"][0]["memory"]["in_flight"] < _priced(recompute="full")["stages"][0]["memory"]["in_flight"]
+    assert (
+        again["stages"][0]["memory"]["in_flight"]
+        < _priced(recompute="full")["stages"][0]["memory"]["in_flight"]
+    )
     assert _priced(recompute=["mlp", "offload"]) == _priced(recompute=["mlp"], offload=True)
 
 
@@ -62,7 +68,9 @@ def test_a_slow_link_to_the_host_is_seen() -> None:
 
 
 def test_offloading_is_refused_where_stack_or_chip_cannot() -> None:
-    with pytest.raises(InputError, match=r"plan\.offload: the stack torchtitan cannot offload activations"):
+    with pytest.raises(
+        InputError, match=r"plan\.offload: the stack torchtitan cannot offload activations"
+    ):
         phaze.price(_run(offload=True) | {"stack": "torchtitan"})
     with pytest.raises(InputError, match=r"'offload' and tpu-v5p has no \[host\] bandwidth"):
         phaze.price(_run(offload=True) | {"chip": "tpu-v5p", "cluster": "tpu-v5p-pod"})
@@ -98,7 +106,11 @@ def _table(*layers: tuple[Option, ...]) -> LayerTable:
     made = []
     for options in layers:
         between = (LoweredMode(name, None, kept, live) for name, _, kept, live in options)
-        modes = (LoweredMode("selective", nothing, 60, 40), *between, LoweredMode("full", None, 10, 90))
+        modes = (
+            LoweredMode("selective", nothing, 60, 40),
+            *between,
+            LoweredMode("full", None, 10, 90),
+        )
         made.append(LoweredLayer("block", nothing, nothing, modes, 10, 100, False))
     table = empty_table(made, 1)
     for kind, options in enumerate(layers):

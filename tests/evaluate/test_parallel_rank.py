@@ -1,4 +1,5 @@
-"""Given plans with ranks that share sequences and experts: what they compute, hold and are refused for."""
+"""Given plans with ranks that share sequences and experts: what they compute, hold and are refused
+for."""
 
 from typing import Any
 
@@ -12,7 +13,14 @@ from phaze.export.source import planned_split
 from phaze.placement.sharing import Sharing
 from tests.export.launching import written
 
-LLAMA = {"hidden": 1024, "layers": 4, "heads": 8, "mlp": 4096, "vocabulary": 32000, "sequence": 2048}
+LLAMA = {
+    "hidden": 1024,
+    "layers": 4,
+    "heads": 8,
+    "mlp": 4096,
+    "vocabulary": 32000,
+    "sequence": 2048,
+}
 
 
 def _run(given: dict[str, Any], devices: int, batch: int, **plan: Any) -> dict[str, Any]:
@@ -48,15 +56,23 @@ def test_ranks_that_share_a_sequence_hold_less_and_train_the_same_model() -> Non
     assert shared["devices_used"] == 8
     assert shared["sequence"] == alone["sequence"]
     assert shared["flops_per_token"] == pytest.approx(alone["flops_per_token"], rel=1e-9)
-    assert shared["stages"][0]["memory"]["activations"] < 0.6 * alone["stages"][0]["memory"]["activations"]
-    assert shared["stages"][0]["memory"]["optimizer"] == pytest.approx(alone["stages"][0]["memory"]["optimizer"])
+    assert (
+        shared["stages"][0]["memory"]["activations"]
+        < 0.6 * alone["stages"][0]["memory"]["activations"]
+    )
+    assert shared["stages"][0]["memory"]["optimizer"] == pytest.approx(
+        alone["stages"][0]["memory"]["optimizer"]
+    )
 
 
 def test_experts_shared_out_leave_room_and_cost_exchanges() -> None:
     whole, shared = _priced(_mixture(data=16)), _priced(_mixture(data=16, expert=8))
     assert shared["expert"] == 8
     assert shared["flops_per_token"] == pytest.approx(whole["flops_per_token"], rel=1e-9)
-    assert shared["stages"][0]["memory"]["parameters"] < 0.3 * whole["stages"][0]["memory"]["parameters"]
+    assert (
+        shared["stages"][0]["memory"]["parameters"]
+        < 0.3 * whole["stages"][0]["memory"]["parameters"]
+    )
     assert not any("expert parallelism is not planned" in text for text in shared["approximations"])
     assert any("expert parallelism is not planned" in text for text in whole["approximations"])
 
@@ -80,7 +96,9 @@ def test_the_state_of_experts_is_shared_out_over_those_that_hold_the_same() -> N
 
 
 def test_zero_shares_out_experts_too_over_those_that_hold_the_same() -> None:
-    zero, one, two, three = (_priced(_mixture(data=16, expert=4, zero=z))["stages"][0]["memory"] for z in range(4))
+    zero, one, two, three = (
+        _priced(_mixture(data=16, expert=4, zero=z))["stages"][0]["memory"] for z in range(4)
+    )
     assert zero["optimizer"] > one["optimizer"] == two["optimizer"] == three["optimizer"]
     assert zero["gradients"] == one["gradients"] > two["gradients"] == three["gradients"]
     assert two["parameters"] > three["parameters"]
@@ -110,12 +128,21 @@ def test_a_priced_run_is_opened_again_as_it_was_priced() -> None:
     run = _mixture(tensor=2, context=2, data=4, sequence_parallel=True, expert=8)
     document = _priced(run)
     again = reopened(document, "plan")
-    kinds = {op.kind for layer in again.model.layers for op in layer.forward.operators if op.core == "network"}
+    kinds = {
+        op.kind
+        for layer in again.model.layers
+        for op in layer.forward.operators
+        if op.core == "network"
+    }
     assert {"all_to_all", "ring", "all_gather", "reduce_scatter"} <= kinds
     assert again.model.sequence == document["sequence"]
     split = planned_split(document, again)
     flags = written("megatron", split)
-    for flag in ("--context-parallel-size 2", "--expert-model-parallel-size 8", "--expert-tensor-parallel-size 2"):
+    for flag in (
+        "--context-parallel-size 2",
+        "--expert-model-parallel-size 8",
+        "--expert-tensor-parallel-size 2",
+    ):
         assert flag in flags
     assert "16 x h100" in flags
     dense = _priced(_dense(data=4, context=2))

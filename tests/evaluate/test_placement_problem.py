@@ -1,4 +1,5 @@
-"""The one builder of placement problems: a block from trace to answer, what can be interleaved, which families."""
+"""The one builder of placement problems: a block from trace to answer, what can be interleaved,
+which families."""
 
 import pytest
 
@@ -18,18 +19,27 @@ SIZES = {"hidden": 64, "layers": 6, "heads": 4, "vocabulary": 128, "sequence": 3
 
 
 def _problem(model: Model, chunks: tuple[int, ...] | None = None) -> PlacementProblem:
-    chip, cluster, stack = load_chip("a100-80gb"), load_cluster("selene"), load_stack("megatron-core")
+    chip, cluster, stack = (
+        load_chip("a100-80gb"),
+        load_cluster("selene"),
+        load_stack("megatron-core"),
+    )
     placed = placed_layers(model, model_table(model, Setting(chip, cluster, stack)))
     job = PlacementJob(Machine(cluster, stack), 16, 8, "adam", chunks=chunks, headroom=0.06)
     return placement_problem(job, model.microbatch, [placed], chip.hbm.size_bytes, 1e12)
 
 
-def test_equal_blocks_in_a_row_are_interleaved_with_every_number_of_chunks_that_two_stages_can_have() -> None:
+def test_equal_blocks_in_a_row_are_interleaved_with_every_number_of_chunks_that_two_stages_can_have() -> (
+    None
+):
     problem = _problem(load_family("gpt", SIZES, tensor=1, microbatch=1))
     assert [family.chunks for family in problem.rules.families] == [1, 2, 3]
     assert sum(layer.block for layer in problem.graphs[0].layers) == 6
     assert [
-        family.chunks for family in _problem(load_family("gpt", SIZES, tensor=1, microbatch=1), (3,)).rules.families
+        family.chunks
+        for family in _problem(
+            load_family("gpt", SIZES, tensor=1, microbatch=1), (3,)
+        ).rules.families
     ] == [1, 3]
 
 
@@ -46,7 +56,15 @@ def test_blocks_of_two_kinds_are_not_interleaved() -> None:
 
 def test_a_llama_block_can_be_followed_from_its_trace_to_the_answer() -> None:
     """The walk of phaze.evaluate.flow, every number taken from the step before."""
-    sizes = {"hidden": 1024, "layers": 4, "heads": 8, "kv_heads": 4, "mlp": 2048, "vocabulary": 512, "sequence": 512}
+    sizes = {
+        "hidden": 1024,
+        "layers": 4,
+        "heads": 8,
+        "kv_heads": 4,
+        "mlp": 2048,
+        "vocabulary": 512,
+        "sequence": 512,
+    }
     model = load_family("llama", sizes, tensor=2, microbatch=1)
     setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack("megatron-core"))
     (kind,) = {model.calls[number].layer for number in block_calls(model)}
@@ -65,7 +83,9 @@ def test_a_llama_block_can_be_followed_from_its_trace_to_the_answer() -> None:
     assert plan is not None
     assert (plan.tensor, len(plan.stages), plan.data) == (2, 1, 1)
     rounds = 8
-    assert plan.breakdown.forward_s == pytest.approx(rounds * sum(layer.forward_s for layer in layers), rel=1e-12)
+    assert plan.breakdown.forward_s == pytest.approx(
+        rounds * sum(layer.forward_s for layer in layers), rel=1e-12
+    )
     assert plan.breakdown.forward_s > rounds * 4 * table.forward_s[kind, 0]
     assert plan.lower_bound_s == plan.batch_s
 

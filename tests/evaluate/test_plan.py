@@ -1,4 +1,5 @@
-"""Plans found by us: never beaten by the plans we can write down, and an answer when nothing fits."""
+"""Plans found by us: never beaten by the plans we can write down, and an answer when nothing
+fits."""
 
 from itertools import product
 
@@ -38,7 +39,9 @@ def test_no_even_split_beats_the_plan() -> None:
                 continue
             cuts = even_cuts(candidate.model, stages, mode)
             problem = replace(candidate.problem, recompute=mode)
-            plan = price(problem, Shape(candidate.model.tensor, stages, data, "data"), cuts, job.prices)
+            plan = price(
+                problem, Shape(candidate.model.tensor, stages, data, "data"), cuts, job.prices
+            )
             assert not fits(problem, plan) or plan.batch_s >= best * (1 - 1e-9)
 
 
@@ -54,13 +57,20 @@ def test_the_rule_of_thumb_is_a_plan_that_fits() -> None:
 
 
 def test_more_devices_never_slow_the_plan() -> None:
-    times = [min(c.plan.batch_s for c in candidates(request(devices=n)) if c.plan is not None) for n in (4, 8, 16)]
+    times = [
+        min(c.plan.batch_s for c in candidates(request(devices=n)) if c.plan is not None)
+        for n in (4, 8, 16)
+    ]
     assert times == sorted(times, reverse=True)
 
 
 @pytest.mark.parametrize("mode", ["none", "selective", "full"])
-def test_one_way_to_recompute_for_all_stages_is_never_faster_than_the_best_for_each(mode: str) -> None:
-    best, alike = (min(candidates(request(recompute=r)), key=lambda c: c.rank).plan for r in ("best", mode))
+def test_one_way_to_recompute_for_all_stages_is_never_faster_than_the_best_for_each(
+    mode: str,
+) -> None:
+    best, alike = (
+        min(candidates(request(recompute=r)), key=lambda c: c.rank).plan for r in ("best", mode)
+    )
     assert best is not None
     assert alike is not None
     assert {stage.recompute for stage in alike.stages} == {mode}
@@ -118,7 +128,14 @@ def test_a_wrong_request_is_one_sentence(changes: dict[str, object], said: str) 
 def test_each_lever_of_a_given_plan_helps_and_a_smaller_change_does_not() -> None:
     sizes = {"hidden": 4096, "layers": 24, "heads": 32, "vocabulary": 51200, "sequence": 2048}
     plan = {"tensor": 1, "pipeline": 2, "data": 4, "microbatch": 8, "recompute": "none"}
-    raw = {"schema": "phaze.run/1", "gpt": sizes, "chip": "a100-80gb", "cluster": "selene", "devices": 8, "batch": 128}
+    raw = {
+        "schema": "phaze.run/1",
+        "gpt": sizes,
+        "chip": "a100-80gb",
+        "cluster": "selene",
+        "devices": 8,
+        "batch": 128,
+    }
 
     def need(**change: object) -> float:
         asked = {**plan, **change}
@@ -130,7 +147,10 @@ def test_each_lever_of_a_given_plan_helps_and_a_smaller_change_does_not() -> Non
     assert need() > there
     levers = fixed_levers({**raw, "plan": plan}, need(), "calibrated")
     assert levers["hbm_bytes"] == need()
-    for name, before in (("microbatch", 2), ("recompute", {"selective": "none", "full": "selective"})):
+    for name, before in (
+        ("microbatch", 2),
+        ("recompute", {"selective": "none", "full": "selective"}),
+    ):
         chosen = levers[name]
         if chosen is not None:
             assert need(**{name: chosen}) <= there
@@ -177,11 +197,15 @@ def test_a_free_stage_of_zero_is_the_fastest_of_all_four() -> None:
     assert best.problem.zero == min(alone, key=lambda one: one.rank).problem.zero
 
 
-def test_a_job_that_fits_only_with_shared_state_is_answered_and_levers_stand_beside_stage_3() -> None:
+def test_a_job_that_fits_only_with_shared_state_is_answered_and_levers_stand_beside_stage_3() -> (
+    None
+):
     job = request(tensor=(1,), microbatch=(1,))
 
     def small(size_bytes: float, **changes: object) -> PlanRequest:
-        chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(size_bytes)))
+        chip = replace(
+            job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(size_bytes))
+        )
         return replace(job, setting=replace(job.setting, chip=chip), **changes)
 
     asked = small(1.5 * 2**30)
@@ -206,7 +230,9 @@ def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
 
 
 def test_the_experts_split_is_cut_evenly_and_never_beats_the_plan() -> None:
-    job = request_of(Job("bert-large", None, "a100-80gb", devices=64, batch=64, microbatch=(1,), tensor=(1,)))
+    job = request_of(
+        Job("bert-large", None, "a100-80gb", devices=64, batch=64, microbatch=(1,), tensor=(1,))
+    )
     found = list(candidates(job))
     _, experts = heuristic_plans(job, as_planned(job, found))
     assert experts is not None

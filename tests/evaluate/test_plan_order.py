@@ -1,4 +1,5 @@
-"""The order of plans: the five best choices are those of solving every choice, and its bounds are bounds."""
+"""The order of plans: the five best choices are those of solving every choice, and its bounds are
+bounds."""
 
 import random
 from typing import Any
@@ -16,7 +17,8 @@ from tests.evaluate.every_choice import every_choice
 
 GPT = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 1024}
 MOE = {
-    "hidden": 512, "layers": 4, "heads": 8, "kv_heads": 4, "head_dim": 64, "vocabulary": 32000, "sequence": 1024,
+    "hidden": 512, "layers": 4, "heads": 8, "kv_heads": 4, "head_dim": 64, "vocabulary": 32000,
+    "sequence": 1024,
     "experts": 4, "active": 2, "expert_mlp": 1024,
 }  # fmt: skip
 
@@ -28,7 +30,14 @@ def _random_request(seed: int) -> PlanRequest:
     more: dict[str, Any] = {}
     if family == "moe" and rng.random() < 0.8:
         more["expert"] = rng.choice([(1, 2), (1, 2, 4), (4,)])
-    stack = rng.choice(["megatron-core", "torchtitan-eager", "torchtitan", *(["megatron-2021"] * (family == "gpt"))])
+    stack = rng.choice(
+        [
+            "megatron-core",
+            "torchtitan-eager",
+            "torchtitan",
+            *(["megatron-2021"] * (family == "gpt")),
+        ]
+    )
     if stack != "megatron-2021" and rng.random() < 0.5:
         more["context"] = (1, 2)
         more["context_way"] = rng.choice([None, ("ring",), ("ring", "ulysses")])
@@ -53,14 +62,23 @@ def _random_request(seed: int) -> PlanRequest:
     size = rng.choice([None, 1.2, 2.0, 4.0])
     if size is None:
         return request
-    chip = replace(request.setting.chip, hbm=replace(request.setting.chip.hbm, size_bytes=int(size * 2**30)))
+    chip = replace(
+        request.setting.chip, hbm=replace(request.setting.chip.hbm, size_bytes=int(size * 2**30))
+    )
     return replace(request, setting=replace(request.setting, chip=chip))
 
 
 def _shown(candidate: Candidate) -> tuple[Any, ...]:
-    """What an answer says of a choice; where it has two plans that take as long either may be told."""
+    """What an answer says of a choice; where it has two plans that take as long either may be
+    told."""
     model = candidate.model
-    degrees = model.context, model.context_way, model.expert, model.expert_tensor, candidate.problem.sharing.shard
+    degrees = (
+        model.context,
+        model.context_way,
+        model.expert,
+        model.expert_tensor,
+        candidate.problem.sharing.shard,
+    )
     return candidate.rank[1:], degrees
 
 

@@ -7,7 +7,13 @@ import pytest
 import phaze
 from phaze.api.values import NothingFitsError
 
-JOB: dict[str, Any] = {"chip": "tpu-v4", "batch": 64, "stack": "icml24", "cluster": "paper-flat", "tensor": 1}
+JOB: dict[str, Any] = {
+    "chip": "tpu-v4",
+    "batch": 64,
+    "stack": "icml24",
+    "cluster": "paper-flat",
+    "tensor": 1,
+}
 
 
 def test_a_plan_under_the_published_rules_says_so_and_passes_its_check() -> None:

@@ -1,4 +1,5 @@
-"""Modes of recompute by modules: how they are named, what they cost, and that plans choose among them."""
+"""Modes of recompute by modules: how they are named, what they cost, and that plans choose among
+them."""
 
 from typing import Any
 
@@ -8,14 +9,36 @@ from hypothesis import strategies as st
 
 import phaze
 from phaze.errors import InfeasibleError, InputError
-from phaze.evaluate.recomputing import KNOWN, joined, mode_asked, mode_given, parts_of, stack_recomputing
+from phaze.evaluate.recomputing import (
+    KNOWN,
+    joined,
+    mode_asked,
+    mode_given,
+    parts_of,
+    stack_recomputing,
+)
 from phaze.hardware.library import load_stack
 
-LLAMA = {"hidden": 1024, "layers": 8, "heads": 8, "mlp": 4096, "vocabulary": 32000, "sequence": 2048}
+LLAMA = {
+    "hidden": 1024,
+    "layers": 8,
+    "heads": 8,
+    "mlp": 4096,
+    "vocabulary": 32000,
+    "sequence": 2048,
+}
 
 
 def run(recompute: Any = "none", stack: str = "megatron-core", **plan: Any) -> dict[str, Any]:
-    split = {"tensor": 1, "pipeline": 2, "data": 4, "microbatch": 1, "recompute": recompute, "zero": 1, **plan}
+    split = {
+        "tensor": 1,
+        "pipeline": 2,
+        "data": 4,
+        "microbatch": 1,
+        "recompute": recompute,
+        "zero": 1,
+        **plan,
+    }
     where = {"chip": "h100", "cluster": "dgx-h100", "stack": stack, "devices": 8, "batch": 64}
     return {"schema": "phaze.run/1", "llama": LLAMA, **where, "plan": split}
 
@@ -45,11 +68,17 @@ def test_every_second_block_takes_half_of_a_full_recompute() -> None:
 
 def test_a_list_and_its_name_are_the_same_mode() -> None:
     assert priced(["mlp", "layernorm"]) == priced("layernorm+mlp")
-    assert mode_asked("mlp,layernorm", "--recompute") == joined(["mlp", "layernorm"]) == "layernorm+mlp"
+    assert (
+        mode_asked("mlp,layernorm", "--recompute")
+        == joined(["mlp", "layernorm"])
+        == "layernorm+mlp"
+    )
     assert parts_of("layernorm+mlp") == ["layernorm", "mlp"] and parts_of("full") == []
 
 
-@pytest.mark.parametrize("wrong", [[], ["mpl"], "some", ["mlp", "alternate"], [1], ["none", "mlp"], 3])
+@pytest.mark.parametrize(
+    "wrong", [[], ["mpl"], "some", ["mlp", "alternate"], [1], ["none", "mlp"], 3]
+)
 def test_what_is_no_mode_is_refused_with_what_is_allowed(wrong: Any) -> None:
     with pytest.raises(InputError) as fault:
         priced(wrong)
@@ -71,14 +100,26 @@ def test_a_named_mode_is_offered_alone_and_best_offers_the_stacks_own() -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.sampled_from([one for one in KNOWN if one != "alternate"]), min_size=1, max_size=5))
+@given(
+    st.lists(st.sampled_from([one for one in KNOWN if one != "alternate"]), min_size=1, max_size=5)
+)
 def test_the_name_of_a_union_does_not_depend_on_order_or_repeats(modules: list[str]) -> None:
-    assert mode_given(modules) == mode_given(sorted(set(modules), reverse=True)) == mode_given(mode_given(modules))
+    assert (
+        mode_given(modules)
+        == mode_given(sorted(set(modules), reverse=True))
+        == mode_given(mode_given(modules))
+    )
 
 
 def test_a_plan_takes_the_cheapest_mode_that_fits() -> None:
     """Where nothing recomputed does not fit, a part of the block is cheaper than all of it."""
-    job: dict[str, Any] = {"model": "llama3-8b", "chip": "h100", "devices": 8, "batch": 64, "zero": 1}
+    job: dict[str, Any] = {
+        "model": "llama3-8b",
+        "chip": "h100",
+        "devices": 8,
+        "batch": 64,
+        "zero": 1,
+    }
     best = phaze.plan(**job, microbatch=[2], tensor=[1]).document
     for mode in ("none", "full", "mlp", "mlp,layernorm"):
         try:

@@ -12,5 +12,9 @@ def test_a_plan_whose_stages_recompute_in_other_modes_is_priced_anew() -> None:
     document = json.loads(ANSWER.read_text(encoding="utf-8"))
     document["stages"][1]["recompute"] = "full"
     again = restated(document, 0.06, "plan.json")
-    assert [stage["recompute"] for stage in again["stages"][:3]] == ["selective", "full", "selective"]
+    assert [stage["recompute"] for stage in again["stages"][:3]] == [
+        "selective",
+        "full",
+        "selective",
+    ]
     assert again["batch_s"] > document["batch_s"]

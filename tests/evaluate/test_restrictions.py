@@ -1,4 +1,5 @@
-"""What was requested of a plan's search: it stands in the job, in the sentence, on the page and in the claim."""
+"""What was requested of a plan's search: it stands in the job, in the sentence, on the page and in
+the claim."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +16,15 @@ from phaze.evaluate.restrictions import proof_words, restated_job
 from phaze.report.page.plan_page import plan_page
 from tests.conftest import Ran
 
-LLAMA = {"hidden": 1024, "layers": 4, "heads": 8, "kv_heads": 8, "head_dim": 128, "mlp": 4096, "vocabulary": 32000}
+LLAMA = {
+    "hidden": 1024,
+    "layers": 4,
+    "heads": 8,
+    "kv_heads": 8,
+    "head_dim": 128,
+    "mlp": 4096,
+    "vocabulary": 32000,
+}
 LLAMA["sequence"] = 2048
 JOB: dict[str, Any] = {"llama": LLAMA, "chip": "h100", "devices": 8, "batch": 32}
 OPTIONS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -25,7 +34,11 @@ OPTIONS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"recompute": "full+offload"}, {"recompute": "full+offload"}, "recompute full+offload"),
     ({"zero": 1}, {"zero": 1}, "ZeRO 1"),
     ({"context": [1, 2]}, {"context": [1, 2]}, "CP 1 or 2"),
-    ({"context": 2, "context_way": "ring"}, {"context": [2], "context_way": ["ring"]}, "context parallelism by ring"),
+    (
+        {"context": 2, "context_way": "ring"},
+        {"context": [2], "context_way": ["ring"]},
+        "context parallelism by ring",
+    ),
     ({"expert": 1}, {"expert": [1]}, "EP 1"),
     ({"shard": 2}, {"shard": [2]}, "state sharded over 2 ranks"),
     ({"attention": "eager"}, {"attention": ["eager"]}, "eager attention"),
@@ -39,7 +52,9 @@ def _page(plan: Planned) -> str:
     return unescape(plan_page(plan.document, "plan"))
 
 
-@pytest.mark.parametrize(("options", "stated", "words"), OPTIONS, ids=[words for _, _, words in OPTIONS])
+@pytest.mark.parametrize(
+    ("options", "stated", "words"), OPTIONS, ids=[words for _, _, words in OPTIONS]
+)
 def test_every_restriction_stands_in_job_sentence_and_page(
     options: dict[str, Any], stated: dict[str, Any], words: str
 ) -> None:
@@ -47,7 +62,11 @@ def test_every_restriction_stands_in_job_sentence_and_page(
     assert plan["job"]["restricted"] == stated
     sentence, page = " ".join(repr(plan).split()), _page(plan)
     for text in (sentence, page):
-        assert words in text and "as requested" in text and "no plan of megatron-core is faster" not in text
+        assert (
+            words in text
+            and "as requested" in text
+            and "no plan of megatron-core is faster" not in text
+        )
     (command,) = [line for line in page.splitlines() if "phaze plan --llama" in line][:1] or [""]
     for key, value in options.items():
         assert f"--{key.replace('_', '-')}" in command, (key, value, command)
@@ -71,7 +90,10 @@ def test_a_restricted_plan_may_be_slower_than_one_that_was_not_searched() -> Non
     free, narrow = phaze.plan(**JOB), phaze.plan(**JOB, tensor=8, microbatch=1, recompute="full")
     assert narrow["batch_s"] > free["batch_s"] and narrow["proved"]
     said = proof_words(narrow.document)
-    assert "only among plans of megatron-core with TP 8, microbatch 1 and recompute full, as requested" in said
+    assert (
+        "only among plans of megatron-core with TP 8, microbatch 1 and recompute full, as requested"
+        in said
+    )
     assert "may be faster" in said and "recompute chosen stage by stage" not in said
 
 
@@ -79,8 +101,13 @@ def test_the_page_has_one_figure_against_the_rule_of_thumb() -> None:
     plan = phaze.plan(**JOB, tensor=[1, 2, 4, 8])
     page = _page(plan)
     figure = f"{100 * plan['rule_of_thumb']['slower']:+.0f} %"
-    assert plan["rule_of_thumb"]["slower"] > 0.1 and f"{figure} throughput over the rule of thumb" in page
-    assert page.partition("<body>")[2].count("over the rule of thumb") == 2  # the title and the card of the best plan
+    assert (
+        plan["rule_of_thumb"]["slower"] > 0.1
+        and f"{figure} throughput over the rule of thumb" in page
+    )
+    assert (
+        page.partition("<body>")[2].count("over the rule of thumb") == 2
+    )  # the title and the card of the best plan
 
 
 @pytest.fixture(scope="module")
@@ -90,15 +117,22 @@ def proof(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_claim_of_a_certificate_states_the_restrictions(proof: Path, phaze: Callable[..., Ran]) -> None:
+def test_the_claim_of_a_certificate_states_the_restrictions(
+    proof: Path, phaze: Callable[..., Ran]
+) -> None:
     ran = phaze("verify", proof)
     claim = " ".join(ran.out.split())
     assert ran.code == 0
-    assert "among those requested (microbatch 1, 2; recompute full; tensor 2; zero 1) no plan" in claim
+    assert (
+        "among those requested (microbatch 1, 2; recompute full; tensor 2; zero 1) no plan" in claim
+    )
 
 
-def _forged(proof: Path, folder: Path, of_the_problem: bool, change: Callable[[dict[str, Any]], None]) -> Path:
-    """The certificate with other restrictions in plan.json, and in problem.json where its digests are made to agree."""
+def _forged(
+    proof: Path, folder: Path, of_the_problem: bool, change: Callable[[dict[str, Any]], None]
+) -> Path:
+    """The certificate with other restrictions in plan.json, and in problem.json where its digests
+    are made to agree."""
     from phaze.check.reading import sha256
 
     folder.mkdir()
@@ -123,16 +157,28 @@ def _forged(proof: Path, folder: Path, of_the_problem: bool, change: Callable[[d
 def test_a_claim_that_is_silent_on_a_restriction_is_refused(
     key: str, of_the_problem: bool, proof: Path, tmp_path: Path, phaze: Callable[..., Ran]
 ) -> None:
-    ran = phaze("verify", _forged(proof, tmp_path / "forged", of_the_problem, lambda stated: stated.pop(key)))
+    ran = phaze(
+        "verify",
+        _forged(proof, tmp_path / "forged", of_the_problem, lambda stated: stated.pop(key)),
+    )
     assert ran.code == 1 and "does not hold" in " ".join(ran.out.split())
 
 
 @pytest.mark.parametrize("of_the_problem", [False, True])
-@pytest.mark.parametrize("stated", [{"tensor": [1]}, {"tensor": [1, 2, 4]}, {"magic": 1}, {"headroom": 0.5}])
+@pytest.mark.parametrize(
+    "stated", [{"tensor": [1]}, {"tensor": [1, 2, 4]}, {"magic": 1}, {"headroom": 0.5}]
+)
 def test_a_claim_with_another_restriction_is_refused(
-    stated: dict[str, Any], of_the_problem: bool, proof: Path, tmp_path: Path, phaze: Callable[..., Ran]
+    stated: dict[str, Any],
+    of_the_problem: bool,
+    proof: Path,
+    tmp_path: Path,
+    phaze: Callable[..., Ran],
 ) -> None:
-    ran = phaze("verify", _forged(proof, tmp_path / "forged", of_the_problem, lambda own: own.update(stated)))
+    ran = phaze(
+        "verify",
+        _forged(proof, tmp_path / "forged", of_the_problem, lambda own: own.update(stated)),
+    )
     assert ran.code == 1 and "does not hold" in " ".join(ran.out.split())
 
 

@@ -1,4 +1,5 @@
-"""What of a job's state is shared out and sent: hybrid sharding, gathers in 8 bits, precision-aware optimizers."""
+"""What of a job's state is shared out and sent: hybrid sharding, gathers in 8 bits, precision-aware
+optimizers."""
 
 from typing import Any
 
@@ -16,15 +17,24 @@ from phaze.placement.settings import gathered_share
 from phaze.values import replace
 
 SIZES = {
-    "hidden": 4096, "layers": 8, "heads": 32, "kv_heads": 8, "head_dim": 128, "mlp": 14336, "vocabulary": 32000,
+    "hidden": 4096, "layers": 8, "heads": 32, "kv_heads": 8, "head_dim": 128, "mlp": 14336,
+    "vocabulary": 32000,
     "sequence": 4096,
 }  # fmt: skip
-PLAN: dict[str, Any] = {"tensor": 1, "pipeline": 1, "data": 64, "microbatch": 1, "recompute": "none", "zero": 3}
+PLAN: dict[str, Any] = {
+    "tensor": 1,
+    "pipeline": 1,
+    "data": 64,
+    "microbatch": 1,
+    "recompute": "none",
+    "zero": 3,
+}
 
 
 def _run(stack: str = "torchtitan", **plan: Any) -> dict[str, Any]:
     return {
-        "schema": "phaze.run/1", "llama": SIZES, "chip": "h100", "cluster": "dgx-h100", "stack": stack,
+        "schema": "phaze.run/1", "llama": SIZES, "chip": "h100", "cluster": "dgx-h100",
+        "stack": stack,
         "devices": 64, "batch": 1024, "plan": {**PLAN, **plan},
     }  # fmt: skip
 
@@ -41,7 +51,9 @@ def test_state_shared_out_over_fewer_ranks_takes_more_memory_and_less_time_acros
     assert node["shard"] == 8 and "shard" not in whole
     for zero in (1, 2):
         less, all_ = _priced(zero=zero, shard=8), _priced(zero=zero)
-        assert less["stages"][0]["memory"]["optimizer"] == pytest.approx(8 * all_["stages"][0]["memory"]["optimizer"])
+        assert less["stages"][0]["memory"]["optimizer"] == pytest.approx(
+            8 * all_["stages"][0]["memory"]["optimizer"]
+        )
 
 
 def test_hybrid_sharding_is_planned_and_refused_with_a_sentence() -> None:
@@ -76,7 +88,10 @@ def test_weights_held_in_8_bits_are_gathered_in_8_bits() -> None:
 
 def test_a_layer_that_is_gathered_ahead_is_held_beside_the_one_that_runs(tmp_path: Any) -> None:
     own = tmp_path / "own.toml"
-    own.write_text('schema = "phaze.stack/1"\nbase = "torchtitan"\nname = "own"\ntitle = "own"\nprefetch = "stage"\n')
+    own.write_text(
+        'schema = "phaze.stack/1"\nbase = "torchtitan"\nname = "own"\ntitle = '
+        '"own"\nprefetch = "stage"\n'
+    )
     ahead, alone = _priced(), _priced(str(own))
     more = ahead["stages"][0]["memory_bytes"] - alone["stages"][0]["memory_bytes"]
     block = (4096 * (4096 + 2 * 1024) + 4096 * 4096 + 3 * 4096 * 14336) * 6 * 63 / 64

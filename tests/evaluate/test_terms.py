@@ -1,4 +1,5 @@
-"""Two terms of a layer's time by hand: the host beside the device, and gradients added up in HBM."""
+"""Two terms of a layer's time by hand: the host beside the device, and gradients added up in
+HBM."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,9 @@ def test_a_host_as_slow_as_the_device_costs_a_quarter_more_and_a_fast_one_nothin
 
 def test_a_backward_pass_reads_and_writes_four_bytes_of_gradient_for_every_parameter() -> None:
     modes = [SimpleNamespace(rerun=object()), SimpleNamespace(rerun=None)]
-    layer: Any = SimpleNamespace(parameters=1000, modes=modes, halves=object(), accumulation_bytes=8.0)
+    layer: Any = SimpleNamespace(
+        parameters=1000, modes=modes, halves=object(), accumulation_bytes=8.0
+    )
     times = [np.array([seconds]) for seconds in (3.0, 5.0, 1.0, 2.0, 3.0)]
     table = empty_table([layer], 1)
     table.hbm_bytes_per_s[:] = 100.0

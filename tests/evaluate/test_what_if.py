@@ -10,7 +10,19 @@ from phaze.evaluate.what_if import over_of
 from tests.conftest import Ran
 
 GPT = "hidden=1024,layers=8,heads=16,vocabulary=51200,sequence=512"
-JOB = ("plan", "--gpt", GPT, "--chip", "a100-80gb", "--microbatch", "2", "--tensor", "1,2", "--zero", "1")
+JOB = (
+    "plan",
+    "--gpt",
+    GPT,
+    "--chip",
+    "a100-80gb",
+    "--microbatch",
+    "2",
+    "--tensor",
+    "1,2",
+    "--zero",
+    "1",
+)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +41,8 @@ def test_values_of_an_axis(text: str, values: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["wings=3", "devices=8..4", "devices=", "devices=0", "chip=nonsense", "chip=", "batch=x"]
+    "text",
+    ["wings=3", "devices=8..4", "devices=", "devices=0", "chip=nonsense", "chip=", "batch=x"],
 )
 def test_what_is_no_axis_is_refused(text: str) -> None:
     with pytest.raises(InputError):
@@ -37,7 +50,16 @@ def test_what_is_no_axis_is_refused(text: str) -> None:
 
 
 def test_every_row_is_the_plan_of_its_own_job(phaze: Callable[..., Ran]) -> None:
-    axes = ("--over", "devices=4,8", "--over", "batch=32,64", "--over", "sequence=256,512", "--over", "chip=h100")
+    axes = (
+        "--over",
+        "devices=4,8",
+        "--over",
+        "batch=32,64",
+        "--over",
+        "sequence=256,512",
+        "--over",
+        "chip=h100",
+    )
     found = json.loads(phaze(*JOB, "--devices", 8, "--batch", 32, *axes, "--json").out)
     devices, batch, sequence, chip = found["what_if"]
     alone = json.loads(phaze(*JOB, "--devices", 4, "--batch", 32, "--json").out)

@@ -1,4 +1,5 @@
-"""An answer beside models that it was not searched for, chips that exist, and each model's own best chip."""
+"""An answer beside models that it was not searched for, chips that exist, and each model's own best
+chip."""
 
 import json
 from collections.abc import Callable
@@ -48,7 +49,9 @@ def said(folder: Path) -> dict[str, Any]:
     return document
 
 
-def test_a_held_out_model_loses_to_its_own_search_what_its_regret_says(said: dict[str, Any], where: Path) -> None:
+def test_a_held_out_model_loses_to_its_own_search_what_its_regret_says(
+    said: dict[str, Any], where: Path
+) -> None:
     own = json.loads((_searched(where, "opt-350m") / "result.json").read_text(encoding="utf-8"))
     (held,), alone = said["held_out"], {one["name"]: one for one in said["alone"]}
     (model,) = own["models"]
@@ -67,13 +70,19 @@ def test_chips_that_exist_are_priced_as_a_comparison_prices_them(
 ) -> None:
     ran = phaze("compare", "--run", folder, "--chip", "tpu-v4", "--json")
     assert ran.code == 0, ran.err
-    rows = {row["chip"]: row for row in json.loads(ran.out)["rows"] if row["placement"] == "searched"}
+    rows = {
+        row["chip"]: row for row in json.loads(ran.out)["rows"] if row["placement"] == "searched"
+    }
     assert [one["chip"] for one in said["beside"]] == ["tpu-v4-paper", "tpu-v4"]
     for one in said["beside"]:
         first, second = one["models"]
         assert (first["name"], second["name"]) == ("bert-large", "opt-350m")
-        assert first["throughput_per_s"] == pytest.approx(rows[one["chip"]]["throughput_per_s"], rel=1e-12)
-        assert sum(row["seconds"] for row in first["steps"]) == pytest.approx(256 / first["throughput_per_s"], rel=1e-9)
+        assert first["throughput_per_s"] == pytest.approx(
+            rows[one["chip"]]["throughput_per_s"], rel=1e-12
+        )
+        assert sum(row["seconds"] for row in first["steps"]) == pytest.approx(
+            256 / first["throughput_per_s"], rel=1e-9
+        )
 
 
 def test_what_was_asked_before_stays_beside_what_is_asked_next(
@@ -111,10 +120,16 @@ def test_near_chips_are_told_by_what_they_share() -> None:
         Axis("registers", ((2.0**20, 40), (2.0**22, 1)), 2),
         Axis("global_buffer", ((2.0**25, 41),), 4),
     ]
-    spans = [Span("MACs", 4096.0, 4096.0), Span("area, mm2", 700.0, 790.0), Span("TDP, W", 700.0, 700.0)]
+    spans = [
+        Span("MACs", 4096.0, 4096.0),
+        Span("area, mm2", 700.0, 790.0),
+        Span("TDP, W", 700.0, 700.0),
+    ]
     assert near_words(0.01, 41, axes, spans) == (
-        "41 chips are within 1 %: all have 4,096 MACs, clusters 12 and global buffer 32 MiB; they differ in arrays "
-        "8 to 16 (mostly 8) and registers 1 MiB to 4 MiB (mostly 1 MiB); any value will do of rows; 700 to 790 mm2 "
+        "41 chips are within 1 %: all have 4,096 MACs, clusters 12 and global buffer 32 "
+        "MiB; they differ in arrays "
+        "8 to 16 (mostly 8) and registers 1 MiB to 4 MiB (mostly 1 MiB); any value will "
+        "do of rows; 700 to 790 mm2 "
         "and 700 W."
     )
     assert near_words(0.02, 1, [], spans) == "No other chip is within 2 %."

@@ -1,4 +1,5 @@
-"""Explanations: every gain is the difference of two answers made anew; borders are where the best chip changes."""
+"""Explanations: every gain is the difference of two answers made anew; borders are where the best
+chip changes."""
 
 import json
 from collections.abc import Callable
@@ -73,7 +74,9 @@ def _searched(folder: Path, phaze: Callable[..., Ran], out: Path, *settings: str
     return document
 
 
-def test_the_command_and_its_gains_made_anew(folder: Path, phaze: Callable[..., Ran], tmp_path: Path) -> None:
+def test_the_command_and_its_gains_made_anew(
+    folder: Path, phaze: Callable[..., Ran], tmp_path: Path
+) -> None:
     ran = phaze("explain", folder, "--workers", "1", "--json", "--error", "0.2")
     assert ran.code == 0, ran.err
     said = json.loads(ran.out)
@@ -81,9 +84,13 @@ def test_the_command_and_its_gains_made_anew(folder: Path, phaze: Callable[..., 
     base = json.loads((folder / "result.json").read_text(encoding="utf-8"))["models"][0]["batch_s"]
     by = {(one["resource"], one["more"]): one for one in said["marginals"]}
     area = _searched(folder, phaze, tmp_path / "area", 'budget.area="220 mm2"')
-    assert by["area", 20.0]["gain"] == pytest.approx(base / area["models"][0]["batch_s"] - 1, abs=1e-9)
+    assert by["area", 20.0]["gain"] == pytest.approx(
+        base / area["models"][0]["batch_s"] - 1, abs=1e-9
+    )
     assert by["area", 20.0]["chip"] == area["chip"]["name"]
-    assert {"HBM", "HBM bandwidth", "buffer bandwidth", "link", "devices", "power"} <= {key[0] for key in by}
+    assert {"HBM", "HBM bandwidth", "buffer bandwidth", "link", "devices", "power"} <= {
+        key[0] for key in by
+    }
     assert all(one["gain"] >= -1e-9 for one in by.values())
     shown = phaze("explain", folder, "--workers", "1")
     assert "The study does not limit price" in shown.out
@@ -92,12 +99,16 @@ def test_the_command_and_its_gains_made_anew(folder: Path, phaze: Callable[..., 
     assert max(map(len, shown.out.splitlines())) <= 80
 
 
-def test_a_marginal_value_is_a_difference_of_plain_answers(question: Question, folder: Path) -> None:
+def test_a_marginal_value_is_a_difference_of_plain_answers(
+    question: Question, folder: Path
+) -> None:
 
     from phaze.explain.marginal import marginals
 
     chip = question.chip
-    faster = replace(chip, hbm=replace(chip.hbm, bandwidth_bytes_per_s=chip.hbm.bandwidth_bytes_per_s + 1e9))
+    faster = replace(
+        chip, hbm=replace(chip.hbm, bandwidth_bytes_per_s=chip.hbm.bandwidth_bytes_per_s + 1e9)
+    )
     expected = question.score / value_on(question.job.models[0], faster, question.job.objective) - 1
     found = {(one.resource, one.more): one.gain for one in marginals(question, 1, _tell)}
     assert found["HBM bandwidth", 1.0] == pytest.approx(expected, abs=1e-12)
@@ -136,7 +147,9 @@ def test_the_worst_case_is_a_search_with_every_constant_lower(question: Question
     assert len(found.plans) == 1
 
 
-def test_the_best_with_another_value_of_an_axis_is_a_search_of_those_chips(question: Question) -> None:
+def test_the_best_with_another_value_of_an_axis_is_a_search_of_those_chips(
+    question: Question,
+) -> None:
     from phaze.explain.question import score_on
 
     own_cores = question.opened.axis_values()["vector_cores"]
@@ -144,7 +157,9 @@ def test_the_best_with_another_value_of_an_axis_is_a_search_of_those_chips(quest
         found = instead(question, f"vector_cores={cores}", 1)
         own = np.flatnonzero(own_cores == cores)
         size = max(question.job.hbm_bytes)
-        scores = [score_on(question.job, question.scale, question.opened.chip(int(n), size)) for n in own]
+        scores = [
+            score_on(question.job, question.scale, question.opened.chip(int(n), size)) for n in own
+        ]
         assert found.gain == pytest.approx(gain(question.score, min(scores)), abs=1e-4)
         assert found.chip == question.opened.name(int(own[int(np.argmin(scores))]))
     assert instead(question, "global_buffer=32 MiB", 1).value == 32 * 2**20
@@ -152,21 +167,44 @@ def test_the_best_with_another_value_of_an_axis_is_a_search_of_those_chips(quest
     assert same.gain == pytest.approx(0, abs=1e-9)
 
 
-def test_an_explanation_keeps_what_an_earlier_one_of_the_same_answer_found(folder: Path, tmp_path: Path) -> None:
+def test_an_explanation_keeps_what_an_earlier_one_of_the_same_answer_found(
+    folder: Path, tmp_path: Path
+) -> None:
     from phaze.report.explanation_file import kept_with
 
-    answer = {"chip": "a", "objective": "throughput", "plans": ["p"], "score": 1.0, "neighbours": [], "marginals": []}
+    answer = {
+        "chip": "a",
+        "objective": "throughput",
+        "plans": ["p"],
+        "score": 1.0,
+        "neighbours": [],
+        "marginals": [],
+    }
     said = {"schema": "phaze.explanation/1", **answer}
     four, eight = ({"axis": "arrays", "value": value, "gain": -0.1} for value in (4.0, 8.0))
     assert kept_with(tmp_path, said) == said
-    before = {**said, "deciding": [], "worst_case": {"error": 0.1}, "instead": [four, {**eight, "gain": 0.0}]}
+    before = {
+        **said,
+        "deciding": [],
+        "worst_case": {"error": 0.1},
+        "instead": [four, {**eight, "gain": 0.0}],
+    }
     (tmp_path / "explanation.json").write_text(json.dumps(before), encoding="utf-8")
     assert kept_with(tmp_path, said) == before
     newer = kept_with(tmp_path, {**said, "instead": [eight], "worst_case": {"error": 0.2}})
-    assert newer["instead"] == [four, eight] and newer["worst_case"] == {"error": 0.2} and newer["deciding"] == []
+    assert (
+        newer["instead"] == [four, eight]
+        and newer["worst_case"] == {"error": 0.2}
+        and newer["deciding"] == []
+    )
     for other in ({"chip": "b"}, {"score": 1.1}, {"plans": ["q"]}):
         assert kept_with(tmp_path, {**said, **other}) == {**said, **other}
-    for text in ("{", "[]", json.dumps({**before, "score": "much"}), json.dumps({**before, "instead": [1]})):
+    for text in (
+        "{",
+        "[]",
+        json.dumps({**before, "score": "much"}),
+        json.dumps({**before, "instead": [1]}),
+    ):
         (tmp_path / "explanation.json").write_text(text, encoding="utf-8")
         assert kept_with(tmp_path, {**said, "instead": [eight]})["instead"] == [eight]
 
@@ -189,13 +227,17 @@ def test_gains_and_larger_budgets(question: Question) -> None:
         ("RUN", "--instead", "vector_cores=many"),
     ],
 )
-def test_bad_questions_are_one_sentence(folder: Path, phaze: Callable[..., Ran], arguments: tuple[str, ...]) -> None:
+def test_bad_questions_are_one_sentence(
+    folder: Path, phaze: Callable[..., Ran], arguments: tuple[str, ...]
+) -> None:
     ran = phaze("explain", *(str(folder) if one == "RUN" else one for one in arguments))
     assert ran.code == 2
     assert ran.err.count("\n") == 1
 
 
-def test_another_price_may_allow_another_memory_so_every_chip_is_looked_at(question: Question) -> None:
+def test_another_price_may_allow_another_memory_so_every_chip_is_looked_at(
+    question: Question,
+) -> None:
     chips = len(question.opened)
     wider, dearer = with_budget(question.job, "power", 500.0), with_budget(question.job, "usd", 1e6)
     assert len(candidates(question, enumerate_space(wider.space), wider)) < chips

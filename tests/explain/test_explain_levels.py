@@ -1,4 +1,5 @@
-"""Explanations of runs on networks of levels: a row for every level, gains made anew by searches, plans in words."""
+"""Explanations of runs on networks of levels: a row for every level, gains made anew by searches,
+plans in words."""
 
 import json
 from collections.abc import Callable
@@ -66,10 +67,14 @@ def test_every_level_has_a_row_and_its_gain_is_that_of_a_search(
         ("cluster.levels.fabric.bandwidth=27.5e9", ("fabric bandwidth", 2.5)),
         ("training.devices=18", ("devices", 2.0)),
     ):
-        again = phaze("search", folder / "study.toml", "--set", setting, "--out", tmp_path / key[0], "--json")
+        again = phaze(
+            "search", folder / "study.toml", "--set", setting, "--out", tmp_path / key[0], "--json"
+        )
         found = json.loads(again.out)
         assert found["chip"]["name"] == chip
-        assert rows[key]["gain"] == pytest.approx(said["score"] / found["objective"]["score"] - 1, abs=1e-9)
+        assert rows[key]["gain"] == pytest.approx(
+            said["score"] / found["objective"]["score"] - 1, abs=1e-9
+        )
     assert rows["fabric bandwidth", 2.5]["gain"] > rows["node bandwidth", 1.0]["gain"]
     shown = phaze("explain", folder, "--workers", "1", "--instead", "vector_cores=1")
     assert "fabric bandwidth" in shown.out and max(map(len, shown.out.splitlines())) <= 80
@@ -85,7 +90,10 @@ def test_constants_are_those_of_chips_and_of_every_level(question: Question) -> 
         "clock", "HBM bandwidth", "buffer bandwidth", "node bandwidth", "fabric bandwidth",
     )  # fmt: skip
     job, chips = scaled(question, {"fabric bandwidth": 0.5})
-    assert [level.bandwidth_bytes_per_s for level in levels_of(job, question.chip)] == [300e9, 12.5e9]
+    assert [level.bandwidth_bytes_per_s for level in levels_of(job, question.chip)] == [
+        300e9,
+        12.5e9,
+    ]
     assert chips.link_bytes_per_s.tolist() == question.opened.link_bytes_per_s.tolist()
     assert best_with(job, question.scale, 1, chips).score > question.score
     same, _ = scaled(question, {"clock": 0.5})
@@ -100,7 +108,8 @@ def test_the_worst_case_is_slower_and_names_its_plan(question: Question) -> None
 
 def test_a_network_that_is_as_it_was_gives_the_run_again(question: Question) -> None:
     job = with_bandwidths(
-        question.job, [level.bandwidth_bytes_per_s for level in levels_of(question.job, question.chip)]
+        question.job,
+        [level.bandwidth_bytes_per_s for level in levels_of(question.job, question.chip)],
     )
     found = best_with(job, question.scale, 1)
     assert (found.name, found.plans) == (question.chip.name, question.plans)
@@ -117,14 +126,27 @@ def test_a_cluster_that_cannot_grow_has_no_row_for_devices(question: Question) -
 
 
 def _plan(modes: list[str], **more: Any) -> dict[str, Any]:
-    return {"pipeline": len(modes), "data": 4, "order": "data", "stages": [{"recompute": m} for m in modes], **more}
+    return {
+        "pipeline": len(modes),
+        "data": 4,
+        "order": "data",
+        "stages": [{"recompute": m} for m in modes],
+        **more,
+    }
 
 
 def test_a_plan_in_words_names_what_each_stage_recomputes() -> None:
-    model = {"tensor": 2, "microbatch": 1, "recompute": "best", "sequence_parallel": True, "zero": 2}
+    model = {
+        "tensor": 2,
+        "microbatch": 1,
+        "recompute": "best",
+        "sequence_parallel": True,
+        "zero": 2,
+    }
     said = plan_words(model, _plan(["full", "none", "full"], chunks=2))
     assert said == (
-        "TP 2, PP 3, DP 4, microbatch 1, recompute full in 2 of 3 stages and none in 1 of 3 stages, sequence parallel, "
+        "TP 2, PP 3, DP 4, microbatch 1, recompute full in 2 of 3 stages and none in 1 "
+        "of 3 stages, sequence parallel, "
         "VPP 2, ZeRO 2, replicas adjacent"
     )
     assert plan_words(model | {"sequence_parallel": False, "zero": 0}, _plan(["none"])) == (
@@ -134,17 +156,30 @@ def test_a_plan_in_words_names_what_each_stage_recomputes() -> None:
 
 def test_where_links_are_an_axis_the_innermost_level_is_the_chip_s() -> None:
     job = cluster_job(
-        (cluster_task(widths=(2,), microbatches=(1,)),), rows=[16], tensor_cores=[4], links=["1 GB/s", "4 GB/s"]
+        (cluster_task(widths=(2,), microbatches=(1,)),),
+        rows=[16],
+        tensor_cores=[4],
+        links=["1 GB/s", "4 GB/s"],
     )
     opened, scale = enumerate_space(job.space), scale_for(job)
     for number in range(len(opened)):
         chip = opened.chip(number, job.hbm_bytes[-1])
-        question = Question(job, scale, opened, number, chip, score_on(job, scale, chip), (), np.zeros(len(opened)))
-        rows = {(one.resource, one.more): one for one in marginals(question, 1, lambda _: None) if one.unit == "GB/s"}
+        question = Question(
+            job, scale, opened, number, chip, score_on(job, scale, chip), (), np.zeros(len(opened))
+        )
+        rows = {
+            (one.resource, one.more): one
+            for one in marginals(question, 1, lambda _: None)
+            if one.unit == "GB/s"
+        }
         node = rows["node bandwidth", chip.links.bandwidth_bytes_per_s / 1e10]
         assert node.now == chip.links.bandwidth_bytes_per_s / 1e9
         faster = changed_chip(chip, link_bytes_per_s=1.1 * chip.links.bandwidth_bytes_per_s)
-        assert node.gain == pytest.approx(question.score / score_on(job, scale, faster) - 1, abs=1e-12)
+        assert node.gain == pytest.approx(
+            question.score / score_on(job, scale, faster) - 1, abs=1e-12
+        )
         assert node.gain > 0
         _, slower = scaled(question, {"node bandwidth": 0.5})
-        assert slower.link_bytes_per_s.tolist() == [0.5 * own for own in opened.link_bytes_per_s.tolist()]
+        assert slower.link_bytes_per_s.tolist() == [
+            0.5 * own for own in opened.link_bytes_per_s.tolist()
+        ]

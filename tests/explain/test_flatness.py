@@ -1,4 +1,5 @@
-"""Flatness is counted, not estimated; constants decide where a search of the changed space finds another chip."""
+"""Flatness is counted, not estimated; constants decide where a search of the changed space finds
+another chip."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +29,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("flat")
     (where / "space.json").write_text(json.dumps(SMALL))
     (where / "study.toml").write_text(STUDY)
-    assert exit_code_of(app, ["search", str(where / "study.toml"), "--out", str(where / "run"), "--workers", "1"]) == 0
+    assert (
+        exit_code_of(
+            app,
+            ["search", str(where / "study.toml"), "--out", str(where / "run"), "--workers", "1"],
+        )
+        == 0
+    )
     return where / "run"
 
 
@@ -45,22 +52,31 @@ def _tell(what: str) -> None:
 def scores(question: Question) -> np.ndarray:
     """Every chip of the space by the plain path."""
     opened, most = question.opened, question.job.hbm_bytes[-1]
-    return np.array([score_on(question.job, question.scale, opened.chip(at, most)) for at in range(len(opened))])
+    return np.array(
+        [score_on(question.job, question.scale, opened.chip(at, most)) for at in range(len(opened))]
+    )
 
 
 @pytest.mark.parametrize("within", [0.01, 0.05, 0.25])
 def test_the_chips_within_a_share_are_those_that_the_plain_path_finds(
     within: float, question: Question, scores: np.ndarray
 ) -> None:
-    found, near = flatness(question, within, 1, _tell), np.flatnonzero(scores <= question.score * (1 + within))
+    found, near = (
+        flatness(question, within, 1, _tell),
+        np.flatnonzero(scores <= question.score * (1 + within)),
+    )
     assert found.count == len(near) >= 1 and found.failed == 0 and found.chips == len(scores)
     own = question.opened.axis_values()
     for axis in found.axes:
         assert sum(chips for _, chips in axis.values) == found.count
-        assert {value for value, _ in axis.values} == set(own[axis.axis][near].astype(float).tolist())
+        assert {value for value, _ in axis.values} == set(
+            own[axis.axis][near].astype(float).tolist()
+        )
     assert found.smallest.area_mm2 == pytest.approx(question.opened.area_mm2[near].min(), abs=1e-6)
     assert found.coolest.power_w == pytest.approx(question.opened.design_w()[near].min(), abs=1e-6)
-    assert found.nearest[0].loss == pytest.approx(0.0, abs=1e-9) and found.nearest[-1].loss <= within
+    assert (
+        found.nearest[0].loss == pytest.approx(0.0, abs=1e-9) and found.nearest[-1].loss <= within
+    )
 
 
 @pytest.mark.parametrize("change", [-0.25, 0.25])
@@ -87,20 +103,30 @@ def test_a_chip_that_is_not_looked_at_again_cannot_win(question: Question) -> No
     left = np.setdiff1d(np.arange(len(opened)), kept)
     best = best_of_changed(question, job, 1)
     assert best is not None and len(kept)
-    assert all(score_on(job, question.scale, opened.chip(int(at))) >= best.score * (1 - 1e-9) for at in left)
+    assert all(
+        score_on(job, question.scale, opened.chip(int(at))) >= best.score * (1 - 1e-9)
+        for at in left
+    )
 
 
-def test_explain_names_what_decides_and_keeps_it_as_a_view(folder: Path, phaze: Callable[..., Ran]) -> None:
+def test_explain_names_what_decides_and_keeps_it_as_a_view(
+    folder: Path, phaze: Callable[..., Ran]
+) -> None:
     ran = phaze("explain", folder, "--flatness", "3%", "--constants", "--workers", "1", "--json")
     assert ran.code == 0, ran.err
     said = json.loads(ran.out)
-    assert json.loads((folder / "explanation.json").read_text()) == said and "verify" in said["view"]
+    assert (
+        json.loads((folder / "explanation.json").read_text()) == said and "verify" in said["view"]
+    )
     assert said["flatness"]["within"] == 0.03 and len(said["deciding"]) == len(CONSTANTS)
     for one in said["deciding"]:
         for side, sign in (("less", -1), ("more", 1)):
             assert one[side]["keeps"] * sign >= 0 and one["basis"]
             assert (one[side]["changes"] is None) == (one[side]["chip"] is None)
-    least = [min(abs(one[side]["changes"] or np.inf) for side in ("less", "more")) for one in said["deciding"]]
+    least = [
+        min(abs(one[side]["changes"] or np.inf) for side in ("less", "more"))
+        for one in said["deciding"]
+    ]
     assert least == sorted(least)
     titles = [section.title for section in explanation_sections(said)]
     assert "How flat the optimum is" in titles and "Sensitivity to constants" in titles
@@ -108,12 +134,16 @@ def test_explain_names_what_decides_and_keeps_it_as_a_view(folder: Path, phaze: 
 
 
 @pytest.mark.parametrize("text", ["x", "0", "-1%", "40%", "nan"])
-def test_a_share_that_is_none_is_refused(text: str, folder: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_share_that_is_none_is_refused(
+    text: str, folder: Path, phaze: Callable[..., Ran]
+) -> None:
     ran = phaze("explain", folder, f"--flatness={text}")
     assert ran.code == 2 and "--flatness" in ran.err
 
 
-def test_lesser_shares_are_counted_too_and_near_chips_are_summed_up(question: Question, scores: np.ndarray) -> None:
+def test_lesser_shares_are_counted_too_and_near_chips_are_summed_up(
+    question: Question, scores: np.ndarray
+) -> None:
     found = flatness(question, 0.25, 1, _tell).document()
     for one in found["counts"]:
         assert one["count"] == int((scores <= question.score * (1 + one["within"])).sum())

@@ -1,11 +1,14 @@
-"""Every kind of trace, read by Chakra's own code: its schema as its protoc made it, and its reader of files.
+"""Every kind of trace, read by Chakra's own code: its schema as its protoc made it, and its reader
+of files.
 
     git clone https://github.com/mlcommons/chakra          no package index has it
-    mkdir -p chakra/et_def && protoc -I chakra/schema/protobuf --python_out chakra/et_def et_def.proto
+    mkdir -p chakra/et_def && protoc -I chakra/schema/protobuf --python_out chakra/et_def
+    et_def.proto
     PYTHONPATH=. python -m tests.export.against_chakra               1 if one is not read as it was written
     PYTHONPATH=. python -m tests.export.against_chakra --record      and write tests/export/recorded
 
-It reads as ``chakra_jsonizer`` does: ``decodeMessage`` of its protolib into GlobalMetadata, then into Nodes.
+It reads as ``chakra_jsonizer`` does: ``decodeMessage`` of its protolib into GlobalMetadata, then
+into Nodes.
 """
 
 import importlib
@@ -52,7 +55,12 @@ def main() -> int:
         for node, own in zip(theirs, ours, strict=True):
             sizes = {one.name: getattr(one, one.WhichOneof("value")) for one in node.attr}
             rows.append(
-                (schema.NodeType.Name(node.type), sum(node.data_deps), node.duration_micros, sizes.get("comm_size", 0))
+                (
+                    schema.NodeType.Name(node.type),
+                    sum(node.data_deps),
+                    node.duration_micros,
+                    sizes.get("comm_size", 0),
+                )
             )
             same = node.id == own["id"] and all(own[key] == value for key, value in sizes.items())
             wrong += not same

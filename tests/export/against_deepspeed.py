@@ -1,4 +1,5 @@
-"""Every kind of DeepSpeed configuration, read by the release itself: its reader, its checks, its batch arithmetic.
+"""Every kind of DeepSpeed configuration, read by the release itself: its reader, its checks, its
+batch arithmetic.
 
     pip download --no-deps --no-binary :all: deepspeed==0.19.8 && tar xzf deepspeed-0.19.8.tar.gz
     pip install torch hjson py-cpuinfo ninja psutil
@@ -34,7 +35,11 @@ def objection(split: Split) -> str:
         read = config.DeepSpeedConfig(json.loads(written("deepspeed", split)), mpu=ranks)
     except Exception as fault:  # whatever a release raises is an objection
         return f"{type(fault).__name__}: {fault}"
-    said = (read.train_batch_size, read.train_micro_batch_size_per_gpu, read.gradient_accumulation_steps)
+    said = (
+        read.train_batch_size,
+        read.train_micro_batch_size_per_gpu,
+        read.gradient_accumulation_steps,
+    )
     wanted = (split.batch, split.microbatch, split.rounds)
     if said != wanted or read.zero_config.stage != split.zero:
         return f"read as {said} at ZeRO {read.zero_config.stage}"
@@ -51,8 +56,13 @@ def main() -> int:
         refused += bool(said)
     if "--record" in sys.argv:
         zero = importlib.import_module("deepspeed.runtime.zero.config").DeepSpeedZeroConfig
-        tensor = importlib.import_module("deepspeed.runtime.tensor_parallel.config").TPTrainingConfig
-        keys = {"zero_optimization": sorted(zero.model_fields), "tensor_parallel": sorted(tensor.model_fields)}
+        tensor = importlib.import_module(
+            "deepspeed.runtime.tensor_parallel.config"
+        ).TPTrainingConfig
+        keys = {
+            "zero_optimization": sorted(zero.model_fields),
+            "tensor_parallel": sorted(tensor.model_fields),
+        }
         RECORDED.write_text(json.dumps(keys, indent=1) + "\n")
     return 1 if refused else 0
 

@@ -1,7 +1,9 @@
-"""Every kind of MaxText configuration, read by the release itself: its reader, its checks, its mesh, its batches.
+"""Every kind of MaxText configuration, read by the release itself: its reader, its checks, its
+mesh, its batches.
 
-    pip download --no-deps --ignore-requires-python maxtext==0.2.5 && unzip maxtext-0.2.5-*.whl -d maxtext
-    pip install jax flax omegaconf pydantic jinja2 absl-py packaging pathwaysutils --ignore-requires-python
+    pip download --no-deps --ignore-requires-python maxtext==0.2.5 && unzip maxtext-0.2.5-*.whl -d
+    maxtext pip install jax flax omegaconf pydantic jinja2 absl-py packaging pathwaysutils
+    --ignore-requires-python
     PYTHONPATH=maxtext python -m tests.export.against_maxtext              1 if one is refused
     PYTHONPATH=maxtext python -m tests.export.against_maxtext --record     and write tests/export/recorded
 
@@ -61,9 +63,17 @@ def _degrees(read: Any) -> dict[str, int]:
 def _sizes(split: Split, read: Any) -> str:
     """What is wrong with the sizes of the model that it would train."""
     if split.model not in ZOO:
-        return "" if read.vocab_size == split.sizes["vocabulary"] else f"a vocabulary of {read.vocab_size}"
+        return (
+            ""
+            if read.vocab_size == split.sizes["vocabulary"]
+            else f"a vocabulary of {read.vocab_size}"
+        )
     entry = ZOO[split.model]
-    merged = getattr(read, "inhomogeneous_layer_cycle_interval", 1) if read.decoder_block.value == "gemma2" else 1
+    merged = (
+        getattr(read, "inhomogeneous_layer_cycle_interval", 1)
+        if read.decoder_block.value == "gemma2"
+        else 1
+    )
     layers = read.num_decoder_layers * (2 if read.decoder_block.value == "gemma2" else merged)
     said = (layers, read.emb_dim, read.num_query_heads)
     return "" if said == (entry.layers, entry.hidden, entry.heads) else f"a model of {said}"
@@ -74,7 +84,9 @@ def main() -> int:
     typing.override = typing_extensions.override  # type: ignore[attr-defined]  # the release is for Python 3.12
     os.environ["JAX_PLATFORMS"] = "cpu"
     logging.disable()
-    importlib.import_module("pytest")  # beside which the release joins no cluster, and raises instead of leaving
+    importlib.import_module(
+        "pytest"
+    )  # beside which the release joins no cluster, and raises instead of leaving
     refused = 0
     with tempfile.TemporaryDirectory() as folder:
         for name, split in MAXTEXT.items():
@@ -84,7 +96,10 @@ def main() -> int:
     if "--record" in sys.argv:
         types = importlib.import_module("maxtext.configs.types")
         fields = types.MaxTextConfig.model_fields
-        keys = {name: str(field.annotation).replace("typing.", "") for name, field in sorted(fields.items())}
+        keys = {
+            name: str(field.annotation).replace("typing.", "")
+            for name, field in sorted(fields.items())
+        }
         RECORDED.write_text(json.dumps(keys, indent=0) + "\n")
     return 1 if refused else 0
 

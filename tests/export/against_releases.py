@@ -1,8 +1,10 @@
-"""Every kind of launch file, read by the releases themselves: their parsers, their checks of arguments, their layouts.
+"""Every kind of launch file, read by the releases themselves: their parsers, their checks of
+arguments, their layouts.
 
-    pip download --no-deps --python-version 3.12 --only-binary :all: megatron-core==0.19.2 torchtitan==0.2.2
-    pip install torch triton tyro torchdata datasets tensorboard
-    python -m tests.export.against_releases .             read all of tests/export/splits.py; 1 if one is refused
+    pip download --no-deps --python-version 3.12 --only-binary :all: megatron-core==0.19.2
+    torchtitan==0.2.2 pip install torch triton tyro torchdata datasets tensorboard
+    python -m tests.export.against_releases .             read all of tests/export/splits.py; 1 if
+                                                          one is refused
     python -m tests.export.against_releases . --record    and write tests/export/recorded anew
 
 No GPU is needed: nothing is started. The tests of every day parse with what was recorded.
@@ -39,9 +41,11 @@ from tests.export.splits import MEGATRON, TORCHTITAN
 RECORDED = Path(__file__).parent / "recorded"
 WHEELS = {"megatron": "megatron_core-0.19.2-*.whl", "torchtitan": "torchtitan-0.2.2-*.whl"}
 ENGINE = "2.14.0"
-# What a user adds: data, tokenizer, learning rate, length; and no fusion of Transformer Engine, which needs a GPU.
+# What a user adds: data, tokenizer, learning rate, length; and no fusion of Transformer Engine,
+# which needs a GPU.
 OWN = shlex.split(
-    "--mock-data --tokenizer-type NullTokenizer --vocab-size 51200 --lr 1e-4 --train-iters 10 --no-rope-fusion"
+    "--mock-data --tokenizer-type NullTokenizer --vocab-size 51200 --lr 1e-4 "
+    "--train-iters 10 --no-rope-fusion"
 )
 
 
@@ -59,7 +63,10 @@ def with_megatron() -> Iterator[tuple[str, str]]:
     importlib.import_module("torch").cuda.get_device_capability = lambda: (9, 0)
     core = importlib.import_module("megatron.core.utils")
     core._te_version = core.PkgVersion(ENGINE)  # type: ignore[attr-defined]
-    build = getattr(arguments, "core_transformer_config_from_args", None) or utilities.core_transformer_config_from_args
+    build = (
+        getattr(arguments, "core_transformer_config_from_args", None)
+        or utilities.core_transformer_config_from_args
+    )
     for name, split in MEGATRON.items():
         text = written("megatron", split)
         for variable in (CONNECTIONS, OFFLOADS):
@@ -76,12 +83,18 @@ def with_megatron() -> Iterator[tuple[str, str]]:
                 build(read)
             assert read.data_parallel_size == split.data
             assert (read.virtual_pipeline_model_parallel_size or 1) == split.chunks
-            assert (read.context_parallel_size, read.expert_model_parallel_size) == (split.context, split.expert)
+            assert (read.context_parallel_size, read.expert_model_parallel_size) == (
+                split.context,
+                split.expert,
+            )
             yield name, ""
         except (AssertionError, ValueError, RuntimeError, SystemExit, NotImplementedError) as fault:
             yield (
                 name,
-                f"{type(fault).__name__}: {fault} {said.getvalue()[-200:] if isinstance(fault, SystemExit) else ''}",
+                (
+                    f"{type(fault).__name__}: {fault} "
+                    f"{said.getvalue()[-200:] if isinstance(fault, SystemExit) else ''}"
+                ),
             )
 
 
@@ -95,11 +108,18 @@ def with_torchtitan(folder: Path) -> Iterator[tuple[str, str]]:
             if split.model not in FLAVOURS:
                 _require_sizes(split)
             with contextlib.redirect_stderr(io.StringIO()):
-                read = manager().parse_args(["--job.config_file", str(folder / "job.toml")]).parallelism
+                read = (
+                    manager()
+                    .parse_args(["--job.config_file", str(folder / "job.toml")])
+                    .parallelism
+                )
             dimensions(
-                dp_replicate=read.data_parallel_replicate_degree, dp_shard=read.data_parallel_shard_degree,
-                cp=read.context_parallel_degree, tp=read.tensor_parallel_degree, pp=read.pipeline_parallel_degree,
-                ep=read.expert_parallel_degree, etp=read.expert_tensor_parallel_degree, world_size=split.processes,
+                dp_replicate=read.data_parallel_replicate_degree,
+                dp_shard=read.data_parallel_shard_degree,
+                cp=read.context_parallel_degree, tp=read.tensor_parallel_degree,
+                pp=read.pipeline_parallel_degree,
+                ep=read.expert_parallel_degree, etp=read.expert_tensor_parallel_degree,
+                world_size=split.processes,
             )  # fmt: skip
             yield name, ""
         except (AssertionError, ValueError, SystemExit) as fault:
@@ -108,8 +128,13 @@ def with_torchtitan(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _require_sizes(split: Split) -> None:
     """The flavour that a module adds has the parameters of the plan's model."""
-    torch, own = importlib.import_module("torch"), importlib.import_module("torchtitan.models.llama3")
-    exec(compile(flavour_module(split), "phaze_flavor", "exec"), {})  # what the release's custom_import does
+    torch, own = (
+        importlib.import_module("torch"),
+        importlib.import_module("torchtitan.models.llama3"),
+    )
+    exec(
+        compile(flavour_module(split), "phaze_flavor", "exec"), {}
+    )  # what the release's custom_import does
     with torch.device("meta"):
         built = own.Transformer(own.llama3_args[FLAVOUR])
     sizes = model_sizes(split)
@@ -130,9 +155,13 @@ def record() -> None:
         form = "switch" if action.nargs == 0 else str(action.nargs or 1)
         kind = getattr(action.type, "__name__", "") if action.type in (int, float) else ""
         choices = " ".join(str(getattr(choice, "name", choice)) for choice in action.choices or ())
-        rows += [(flag, form, kind, choices) for flag in action.option_strings if flag.startswith("--")]
+        rows += [
+            (flag, form, kind, choices) for flag in action.option_strings if flag.startswith("--")
+        ]
     with (RECORDED / "megatron-core-0.19.2.csv").open("w", newline="") as out:
-        csv.writer(out, lineterminator="\n").writerows([("flag", "takes", "type", "choices"), *sorted(rows)])
+        csv.writer(out, lineterminator="\n").writerows(
+            [("flag", "takes", "type", "choices"), *sorted(rows)]
+        )
     job = importlib.import_module("torchtitan.config.job_config").JobConfig
     hints = typing.get_type_hints(job)
     tables = {name: keys for top in sorted(hints) for name, keys in _tables(top, hints[top])}
@@ -165,7 +194,10 @@ def main() -> int:
                 packed.extractall(held)
         sys.path.insert(0, held)
         recording = "--record" in sys.argv
-        for framework, found in (("Megatron-LM", with_megatron()), ("torchtitan", with_torchtitan(Path(held)))):
+        for framework, found in (
+            ("Megatron-LM", with_megatron()),
+            ("torchtitan", with_torchtitan(Path(held))),
+        ):
             for name, said in found:
                 sys.stdout.write(f"{framework:<12} {name:<24} {said or 'accepted'}\n")
                 refused += bool(said)

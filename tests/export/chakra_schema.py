@@ -1,7 +1,8 @@
-"""Chakra's published schema as far as traces of plans use it, for Google's protocol buffers to read files by.
+"""Chakra's published schema as far as traces of plans use it, for Google's protocol buffers to read
+files by.
 
-Field numbers and types of ``et_def.proto``, github.com/mlcommons/chakra: GlobalMetadata, Node, AttributeProto. What a
-file has beyond them is kept as unknown fields, which the tests refuse.
+Field numbers and types of ``et_def.proto``, github.com/mlcommons/chakra: GlobalMetadata, Node,
+AttributeProto. What a file has beyond them is kept as unknown fields, which the tests refuse.
 """
 
 from pathlib import Path
@@ -41,7 +42,9 @@ SCHEMA: dict[str, dict[str, tuple[int, int, bool, bool]]] = {
 
 
 def _messages() -> dict[str, Any]:
-    file = descriptor_pb2.FileDescriptorProto(name="et_def.proto", package="ChakraProtoMsg", syntax="proto3")
+    file = descriptor_pb2.FileDescriptorProto(
+        name="et_def.proto", package="ChakraProtoMsg", syntax="proto3"
+    )
     for name, fields in SCHEMA.items():
         message = file.message_type.add(name=name)
         if any(one_of for _, _, _, one_of in fields.values()):
@@ -60,7 +63,8 @@ def _messages() -> dict[str, Any]:
 
 
 def read_trace(path: Path) -> list[dict[str, Any]]:
-    """The nodes of a trace as plain values, attributes by name; every byte of the file is read and known."""
+    """The nodes of a trace as plain values, attributes by name; every byte of the file is read and
+    known."""
     classes, content, at, found = _messages(), path.read_bytes(), 0, list[dict[str, Any]]()
     version = None
     while at < len(content):
@@ -74,7 +78,9 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
         assert message.ParseFromString(content[at : at + size]) == size
         before = message.SerializeToString(deterministic=True)
         message.DiscardUnknownFields()
-        assert message.SerializeToString(deterministic=True) == before, "a field that the schema does not have"
+        assert message.SerializeToString(deterministic=True) == before, (
+            "a field that the schema does not have"
+        )
         at += size
         if version is None:
             version = message.version

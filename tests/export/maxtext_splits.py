@@ -1,4 +1,5 @@
-"""Plans of every kind that MaxText's configuration can tell: for the tests, and for the release's own checks."""
+"""Plans of every kind that MaxText's configuration can tell: for the tests, and for the release's
+own checks."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,7 +10,8 @@ from tests.export.splits import ALONE, EVEN, ONE, experts, split
 
 TPU: dict[str, Any] = {"chip": "tpu-v5p", "attention": "fused"}
 SIZES = {
-    "layers": 16, "hidden": 4096, "heads": 32, "kv_heads": 4, "head_dim": 128, "mlp": 11008, "vocabulary": 50000,
+    "layers": 16, "hidden": 4096, "heads": 32, "kv_heads": 4, "head_dim": 128, "mlp": 11008,
+    "vocabulary": 50000,
     "tied": 1, "gated": 1,
 }  # fmt: skip
 WHOLE: dict[str, Any] = {"tensor": 1, "devices": (1,), "sequence_parallel": False, "zero": 3}
@@ -36,31 +38,57 @@ MAXTEXT: Mapping[str, Split] = MappingProxyType(
         "nvfp4": split(**ALONE, precision="nvfp4"),
         "sgd": split(**ALONE, optimizer="sgd", zero=0),
         "llama by sizes": split(**ALONE, model="llama", sizes=SIZES),
-        "llama2-7b": split(**ONE | {"stages": ((32, True, True),)}, model="llama2-7b", sequence=4096),
+        "llama2-7b": split(
+            **ONE | {"stages": ((32, True, True),)}, model="llama2-7b", sequence=4096
+        ),
         "70b": split(**ONE | {"stages": ((80, True, True),)}, model="llama3-70b", zero=3),
         "405b": split(**ONE | {"stages": ((126, True, True),)}, model="llama3.1-405b", zero=3),
         "a pipeline": split(
-            model="llama", sizes=SIZES, stages=EVEN, family="gpipe", tensor=1, devices=(1,) * 4, sequence_parallel=False
+            model="llama",
+            sizes=SIZES,
+            stages=EVEN,
+            family="gpipe",
+            tensor=1,
+            devices=(1,) * 4,
+            sequence_parallel=False,
         ),
-        "a pipeline, tensor": split(model="llama", sizes=SIZES, stages=EVEN, family="gpipe", node=8),
-        "stages adjacent": split(model="llama", sizes=SIZES, stages=EVEN, family="gpipe", node=8, order="pipeline"),
-        "a pipeline, ZeRO 3": split(model="llama", sizes=SIZES, stages=EVEN, family="gpipe", zero=3),
-        "context, all_gather": split(**ALONE | {"attention": "fused"}, zero=3, context=2, context_way="all_gather"),
+        "a pipeline, tensor": split(
+            model="llama", sizes=SIZES, stages=EVEN, family="gpipe", node=8
+        ),
+        "stages adjacent": split(
+            model="llama", sizes=SIZES, stages=EVEN, family="gpipe", node=8, order="pipeline"
+        ),
+        "a pipeline, ZeRO 3": split(
+            model="llama", sizes=SIZES, stages=EVEN, family="gpipe", zero=3
+        ),
+        "context, all_gather": split(
+            **ALONE | {"attention": "fused"}, zero=3, context=2, context_way="all_gather"
+        ),
         "context, ring": split(**ALONE | {"attention": "fused"}, zero=3, context=2),
         "context on TPUs, ring": split(**ALONE | TPU, zero=3, context=2),
         "context on TPUs, ulysses": split(**ALONE | TPU, zero=3, context=2, context_way="ulysses"),
         "context, tensor": split(**ONE | TPU, zero=3, context=2, context_way="all_gather"),
         "mixtral": experts(32, model="mixtral-8x7b", sequence=4096, **WHOLE),
-        "mixtral on TPUs": experts(56, model="mixtral-8x22b", sequence=4096, chip="tpu-v5p", **WHOLE),
-        "mixtral, no experts shared out": experts(32, model="mixtral-8x7b", sequence=4096, **WHOLE | {"expert": 1}),
+        "mixtral on TPUs": experts(
+            56, model="mixtral-8x22b", sequence=4096, chip="tpu-v5p", **WHOLE
+        ),
+        "mixtral, no experts shared out": experts(
+            32, model="mixtral-8x7b", sequence=4096, **WHOLE | {"expert": 1}
+        ),
         "qwen3": experts(48, model="qwen3-30b-a3b", sequence=4096, **WHOLE),
         "qwen3, experts on nodes": experts(
-            94, model="qwen3-235b-a22b", sequence=4096, node=8, **WHOLE | {"data": 64, "batch": 1024}
+            94,
+            model="qwen3-235b-a22b",
+            sequence=4096,
+            node=8,
+            **WHOLE | {"data": 64, "batch": 1024},
         ),
         "deepseek-v3": experts(61, model="deepseek-v3", sequence=4096, **WHOLE | {"expert": 16}),
         "kimi-k2": experts(61, model="kimi-k2", sequence=4096, **WHOLE | {"expert": 16}),
         "gpt-oss": experts(36, model="gpt-oss-120b", sequence=4096, **WHOLE),
         "gemma": split(**ALONE | {"stages": ((46, True, True),)}, model="gemma-2-27b", zero=3),
-        "gpt3": split(**ONE | {"stages": ((96, True, True),)}, model="gpt3-175b", sequence=2048, zero=3),
+        "gpt3": split(
+            **ONE | {"stages": ((96, True, True),)}, model="gpt3-175b", sequence=2048, zero=3
+        ),
     }
 )

@@ -31,7 +31,10 @@ GPT = {"hidden": 512, "layers": 8, "heads": 8, "vocabulary": 8192, "sequence": 5
         ("ici_fsdp_parallelism: 8\nper_device_batch_size: 0.3", "not whole microbatches"),
         ("ici_fsdp_parallelism: 1\nici_fsdp_parallelism: 1", "twice"),
         ("logical_axis_rules:\n  - a", "line 1"),
-        ("ici_fsdp_parallelism: 1\nici_pipeline_parallelism: 2\nnum_pipeline_repeats: 4", "circles"),
+        (
+            "ici_fsdp_parallelism: 1\nici_pipeline_parallelism: 2\nnum_pipeline_repeats: 4",
+            "circles",
+        ),
         ("ici_fsdp_parallelism: 1\nper_device_batch_size: .nan", "out of range"),
     ],
 )
@@ -67,14 +70,35 @@ def test_a_shell_file_is_read_and_never_run(tmp_path: Path) -> None:
         ("--micro-batch-size $MBS", "set outside this file"),
         ("--micro-batch-size two", "out of range"),
         ("--micro-batch-size", "no value"),
-        ("--micro-batch-size 1 --context-parallel-size 2 --cp-comm-type a2a+p2p", "product of two degrees"),
-        ("--micro-batch-size 1 --context-parallel-size 8 --cp-comm-type a2a+p2p", "phaze prices 4 2"),
-        ("--micro-batch-size 1 --context-parallel-size 8 --cp-comm-type ring", "priced context way"),
+        (
+            "--micro-batch-size 1 --context-parallel-size 2 --cp-comm-type a2a+p2p",
+            "product of two degrees",
+        ),
+        (
+            "--micro-batch-size 1 --context-parallel-size 8 --cp-comm-type a2a+p2p",
+            "phaze prices 4 2",
+        ),
+        (
+            "--micro-batch-size 1 --context-parallel-size 8 --cp-comm-type ring",
+            "priced context way",
+        ),
         ("--micro-batch-size 1 --num-experts 8 --num-layers 4 --moe-layer-freq 2", "dense layers"),
         ("--micro-batch-size 1 --recompute-granularity some", "granularity"),
         ("--micro-batch-size 1 --recompute-granularity full --recompute-method block", "block"),
-        ("--micro-batch-size 1 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|mL'", "layout"),
-        ("--micro-batch-size 1 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|t|tL'", "parts"),
+        (
+            (
+                "--micro-batch-size 1 --pipeline-model-parallel-size 2 "
+                "--pipeline-model-parallel-layout 'Et|mL'"
+            ),
+            "layout",
+        ),
+        (
+            (
+                "--micro-batch-size 1 --pipeline-model-parallel-size 2 "
+                "--pipeline-model-parallel-layout 'Et|t|tL'"
+            ),
+            "parts",
+        ),
         ("--micro-batch-size '1", "shell file"),
     ],
 )
@@ -92,9 +116,15 @@ def test_any_text_is_flags_or_a_sentence(text: str) -> None:
 
 def _toml(raw: Mapping[str, Any]) -> str:
     tables = [(name, table) for name, table in raw.items() if isinstance(table, Mapping)]
-    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in raw.items() if not isinstance(value, Mapping))
+    text = "".join(
+        f"{name} = {json.dumps(value)}\n"
+        for name, value in raw.items()
+        if not isinstance(value, Mapping)
+    )
     for name, table in tables:
-        text += f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+        text += f"[{name}]\n" + "".join(
+            f"{key} = {json.dumps(value)}\n" for key, value in table.items()
+        )
     return text
 
 
@@ -102,8 +132,15 @@ def _toml(raw: Mapping[str, Any]) -> str:
     st.dictionaries(
         st.sampled_from(["training", "parallelism", "model", "activation_checkpoint"]),
         st.dictionaries(
-            st.sampled_from(["seq_len", "tensor_parallel_degree", "mode", "flavor", "pipeline_parallel_degree"]),
-            st.one_of(st.integers(-3, 9), st.text(max_size=4), st.booleans(), st.lists(st.integers(), max_size=2)),
+            st.sampled_from(
+                ["seq_len", "tensor_parallel_degree", "mode", "flavor", "pipeline_parallel_degree"]
+            ),
+            st.one_of(
+                st.integers(-3, 9),
+                st.text(max_size=4),
+                st.booleans(),
+                st.lists(st.integers(), max_size=2),
+            ),
         )
         | st.integers(),
     )
@@ -116,7 +153,8 @@ def test_any_toml_is_a_job_or_a_sentence(raw: Mapping[str, Any]) -> None:
 def run(**plan: Any) -> dict[str, Any]:
     split = {"tensor": 4, "pipeline": 2, "data": 1, "microbatch": 1, "recompute": "full"}
     return {
-        "schema": "phaze.run/1", "gpt": GPT, "chip": "a100-80gb", "cluster": "selene", "stack": "megatron-core",
+        "schema": "phaze.run/1", "gpt": GPT, "chip": "a100-80gb", "cluster": "selene",
+        "stack": "megatron-core",
         "devices": 8, "batch": 64, "plan": {**split, **plan},
     }  # fmt: skip
 
@@ -128,14 +166,18 @@ def answer(phaze: Phaze, *options: Any) -> dict[str, Any]:
     return found
 
 
-def test_differences_sum_to_the_gain_and_the_flags_lead_to_the_best(phaze: Phaze, tmp_path: Path) -> None:
+def test_differences_sum_to_the_gain_and_the_flags_lead_to_the_best(
+    phaze: Phaze, tmp_path: Path
+) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(run()))
     document = answer(phaze, "--against", path)
     against = document["against"]
     given_s, best_s = against["plan"]["batch_s"], document["batch_s"]
     assert given_s > best_s
-    assert sum(step["worth_s"] for step in against["differences"]) == pytest.approx(given_s - best_s, rel=1e-9)
+    assert sum(step["worth_s"] for step in against["differences"]) == pytest.approx(
+        given_s - best_s, rel=1e-9
+    )
     assert against["gain"] == pytest.approx(given_s / best_s - 1)
     fixed = answer(phaze, "--fixed", path)
     assert fixed["batch_s"] == given_s
@@ -174,7 +216,10 @@ def test_a_file_and_the_command_line_must_agree(tmp_path: Path) -> None:
 def test_a_file_without_the_flags_of_a_batch_is_none(tmp_path: Path) -> None:
     path = tmp_path / "launch.sh"
     path.write_text("--lr 1")
-    with pytest.raises(InputError, match="neither --micro-batch-size nor --global-batch-size; give a shell file with"):
+    with pytest.raises(
+        InputError,
+        match="neither --micro-batch-size nor --global-batch-size; give a shell file with",
+    ):
         read_launch(str(path), LaunchOptions({}), None)
 
 
@@ -187,14 +232,33 @@ def test_a_contradicted_run_is_refused(phaze: Phaze, tmp_path: Path) -> None:
     assert phaze("plan", "--against", str(path)).code == 2
 
 
-SMALL = ("--chip", "h100", "--devices", "16", "--batch", "32", "--microbatch", "1", "--zero", "1", "--chunks", "1")
+SMALL = (
+    "--chip",
+    "h100",
+    "--devices",
+    "16",
+    "--batch",
+    "32",
+    "--microbatch",
+    "1",
+    "--zero",
+    "1",
+    "--chunks",
+    "1",
+)
 
 
 @pytest.mark.parametrize(
     ("job", "read"),
     [
-        (("--model", "llama3-8b", "--tensor", "2", "--context", "2", "--recompute", "full"), ("context", 2)),
-        (("--model", "mixtral-8x7b", "--tensor", "1", "--expert", "8", "--recompute", "full"), ("expert", 8)),
+        (
+            ("--model", "llama3-8b", "--tensor", "2", "--context", "2", "--recompute", "full"),
+            ("context", 2),
+        ),
+        (
+            ("--model", "mixtral-8x7b", "--tensor", "1", "--expert", "8", "--recompute", "full"),
+            ("expert", 8),
+        ),
     ],
 )
 def test_an_exported_plan_read_back_is_priced_as_it_was(
@@ -213,7 +277,8 @@ def test_an_exported_plan_read_back_is_priced_as_it_was(
 
 
 RUN = {
-    "schema": "phaze.run/1", "gpt": GPT, "chip": "a100-80gb", "cluster": "selene", "stack": "megatron-2021",
+    "schema": "phaze.run/1", "gpt": GPT, "chip": "a100-80gb", "cluster": "selene",
+    "stack": "megatron-2021",
     "devices": 8, "batch": 32, "plan": {"tensor": 2, "pipeline": 1, "data": 4, "microbatch": 2},
 }  # fmt: skip
 
@@ -232,7 +297,9 @@ def test_a_plan_document_is_a_plan_to_compare_with(phaze: Phaze, tmp_path: Path)
 
 
 def test_a_run_without_a_cluster_stands_in_that_of_its_chip(phaze: Phaze, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(json.dumps({key: value for key, value in RUN.items() if key != "cluster"}))
+    (tmp_path / "run.json").write_text(
+        json.dumps({key: value for key, value in RUN.items() if key != "cluster"})
+    )
     found = phaze("plan", "--against", tmp_path / "run.json", "--json")
     assert found.code == 0, found.err
     assert json.loads(found.out)["job"]["cluster"] == "selene"

@@ -1,4 +1,5 @@
-"""Traces for ASTRA-sim: read by Google's protocol buffers, replayed rank by rank; their computation is the plan's."""
+"""Traces for ASTRA-sim: read by Google's protocol buffers, replayed rank by rank; their computation
+is the plan's."""
 
 import json
 from collections import Counter
@@ -16,19 +17,48 @@ from tests.export.chakra_schema import read_trace
 Trace = list[dict[str, Any]]
 GPT = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 512}
 # What Chakra's own reader found in the same traces: tests/export/against_chakra.py.
-RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded" / "chakra.json").read_text())
-RUN = {"schema": "phaze.run/1", "gpt": GPT, "chip": "a100-80gb", "cluster": "selene", "devices": 8, "batch": 16}
+RECORDED: dict[str, Any] = json.loads(
+    (Path(__file__).parent / "recorded" / "chakra.json").read_text()
+)
+RUN = {
+    "schema": "phaze.run/1",
+    "gpt": GPT,
+    "chip": "a100-80gb",
+    "cluster": "selene",
+    "devices": 8,
+    "batch": 16,
+}
 PLANS: Mapping[str, dict[str, Any]] = {
     "replicas": {"tensor": 1, "pipeline": 1, "data": 8, "microbatch": 1, "zero": 0},
     "ZeRO 1": {"tensor": 1, "pipeline": 1, "data": 8, "microbatch": 1, "zero": 1},
     "ZeRO 3": {"tensor": 1, "pipeline": 1, "data": 8, "microbatch": 1, "zero": 3},
-    "hybrid sharding": {"tensor": 1, "pipeline": 1, "data": 8, "microbatch": 1, "zero": 3, "shard": 4},
+    "hybrid sharding": {
+        "tensor": 1,
+        "pipeline": 1,
+        "data": 8,
+        "microbatch": 1,
+        "zero": 3,
+        "shard": 4,
+    },
     "recompute": {"tensor": 1, "pipeline": 1, "data": 8, "microbatch": 1, "recompute": "full"},
     "tensor": {"tensor": 4, "pipeline": 1, "data": 2, "microbatch": 2},
-    "sequence parallel": {"tensor": 2, "pipeline": 1, "data": 4, "microbatch": 2, "sequence_parallel": True},
+    "sequence parallel": {
+        "tensor": 2,
+        "pipeline": 1,
+        "data": 4,
+        "microbatch": 2,
+        "sequence_parallel": True,
+    },
     "a pipeline": {"tensor": 1, "pipeline": 4, "data": 2, "microbatch": 2},
     "chunks": {"tensor": 1, "pipeline": 2, "data": 4, "microbatch": 2, "chunks": 2},
-    "all of them": {"tensor": 2, "pipeline": 2, "data": 2, "microbatch": 2, "zero": 1, "recompute": "full"},
+    "all of them": {
+        "tensor": 2,
+        "pipeline": 2,
+        "data": 2,
+        "microbatch": 2,
+        "zero": 1,
+        "recompute": "full",
+    },
 }
 
 
@@ -53,8 +83,9 @@ def traces(
 
 
 def replayed(traces: list[Trace], groups: Mapping[str, list[int]]) -> float:
-    """The last microsecond of a replay in which the network takes no time: one computation at a time on a rank, in
-    order; a collective starts when all ranks of its group have come to it, a receive ends when it was sent."""
+    """The last microsecond of a replay in which the network takes no time: one computation at a
+    time on a rank, in order; a collective starts when all ranks of its group have come to it, a
+    receive ends when it was sent."""
     ends: dict[tuple[int, int], float] = {}
     sent: dict[tuple[int, int, int], float] = {}
     arrived: dict[tuple[str, int], dict[int, float]] = {}
@@ -102,9 +133,12 @@ def test_ranks_never_wait_for_each_other_and_computation_is_the_plans(
     plan, found, groups = traces(name)
     end_s = replayed(found, groups) / 1e6
     parts = plan["breakdown"]
-    whole_s = sum(parts[key] for key in ("forward_s", "backward_s", "recompute_s", "bubble_s", "optimizer_s"))
+    whole_s = sum(
+        parts[key] for key in ("forward_s", "backward_s", "recompute_s", "bubble_s", "optimizer_s")
+    )
     if plan["tensor"] == 1:
-        # The plan's formula has all stages as slow as the slowest, what lies around the blocks shared by all chunks.
+        # The plan's formula has all stages as slow as the slowest, what lies around the blocks
+        # shared by all chunks.
         near = 2e-3 if plan["pipeline"] == 1 else 2e-2 if plan["chunks"] == 1 else 6e-2
         assert end_s == pytest.approx(whole_s, rel=near, abs=2e-5)
     else:  # whose collectives are no computation
@@ -113,7 +147,8 @@ def test_ranks_never_wait_for_each_other_and_computation_is_the_plans(
 
 
 def summary(nodes: list[tuple[str, int, int, int]]) -> dict[str, list[int]]:
-    """Of each kind of node: how many, and sums of what they wait for, of their microseconds and of their bytes."""
+    """Of each kind of node: how many, and sums of what they wait for, of their microseconds and of
+    their bytes."""
     found: dict[str, list[int]] = {}
     for kind, *values in nodes:
         row = found.setdefault(kind, [0, 0, 0, 0])
@@ -126,10 +161,15 @@ def test_chakras_own_reader_found_the_same_nodes(
     name: str, traces: Callable[[str], tuple[api.Planned, list[Trace], dict[str, Any]]]
 ) -> None:
     _, found, _ = traces(name)
-    nodes = [(one["kind"], sum(one["deps"]), one["micros"], one.get("comm_size", 0)) for one in found[5]]
+    nodes = [
+        (one["kind"], sum(one["deps"]), one["micros"], one.get("comm_size", 0)) for one in found[5]
+    ]
     ours, theirs = summary(nodes), RECORDED[name]
     assert list(ours) == list(theirs)
-    for kind, row in theirs.items():  # microseconds hang on constants of the chip, which may be refitted
+    for (
+        kind,
+        row,
+    ) in theirs.items():  # microseconds hang on constants of the chip, which may be refitted
         assert [ours[kind][at] for at in (0, 1, 3)] == [row[at] for at in (0, 1, 3)]
 
 
@@ -168,7 +208,12 @@ def test_every_send_is_received_with_its_bytes(
 
 
 def test_numbers_are_written_seven_bits_a_byte() -> None:
-    assert (varint(0), varint(127), varint(128), varint(300)) == (b"\x00", b"\x7f", b"\x80\x01", b"\xac\x02")
+    assert (varint(0), varint(127), varint(128), varint(300)) == (
+        b"\x00",
+        b"\x7f",
+        b"\x80\x01",
+        b"\xac\x02",
+    )
 
 
 def test_what_a_trace_cannot_say_is_said(tmp_path: Path, phaze: Callable[..., Any]) -> None:

@@ -1,4 +1,5 @@
-"""The tables of flags: what is written of a plan is read back as its run, in every framework and kind of plan."""
+"""The tables of flags: what is written of a plan is read back as its run, in every framework and
+kind of plan."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +22,12 @@ KINDS: Mapping[str, Mapping[str, Split]] = {
     "megatron": MEGATRON, "torchtitan": TORCHTITAN, "maxtext": MAXTEXT, "deepspeed": DEEPSPEED,
 }  # fmt: skip
 # What a file of a framework cannot state, and a run therefore takes from the command line.
-UNSTATED = {"megatron": {"devices"}, "torchtitan": set(), "maxtext": set(), "deepspeed": {"sequence"}}
+UNSTATED = {
+    "megatron": {"devices"},
+    "torchtitan": set(),
+    "maxtext": set(),
+    "deepspeed": {"sequence"},
+}
 MODES = ("none", "full", "selective", "alternate", "offload", "layernorm+mlp")
 PRECISIONS = ("bf16", "fp32", "fp8", "fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4")
 FAMILIES = ("", "gpipe", "zb-interleaved", "zb-v", "dualpipe-v")
@@ -30,19 +36,35 @@ FAMILIES = ("", "gpipe", "zb-interleaved", "zb-v", "dualpipe-v")
 def stated(key: str, launch: Launch) -> dict[str, Any]:
     """The fields of a launch, all that a run may leave out filled in."""
     usual = {"context": 1, "context_way": "ring", "expert": 1, "expert_tensor": 1, "blocks": None}
-    job = {name: getattr(launch, name) for name in ("batch", "sequence", "devices", "precision", "optimizer", "shards")}
+    job = {
+        name: getattr(launch, name)
+        for name in ("batch", "sequence", "devices", "precision", "optimizer", "shards")
+    }
     plan = {**usual, **launch.plan}
     family = plan.pop("family", None) or ("interleaved" if plan["chunks"] > 1 else "1f1b")
-    whole = {**job, **plan, "attention": launch.attention, "family": family if plan["pipeline"] > 1 else "1f1b"}
+    whole = {
+        **job,
+        **plan,
+        "attention": launch.attention,
+        "family": family if plan["pipeline"] > 1 else "1f1b",
+    }
     return {name: value for name, value in whole.items() if name not in UNSTATED[key]}
 
 
 def planned(key: str, split: Split, blocks: bool) -> dict[str, Any]:
     """The same fields of a plan, as far as the framework tells them apart."""
-    zero, attention, sequence_parallel = split.zero, split.attention, split.sequence_parallel and split.tensor > 1
+    zero, attention, sequence_parallel = (
+        split.zero,
+        split.attention,
+        split.sequence_parallel and split.tensor > 1,
+    )
     if key == "torchtitan":
-        # FSDP shares gradients with the state: there is no ZeRO 1 in it; one replica shares nothing.
-        zero, attention = 0 if split.data * split.context == 1 else 2 if zero == 1 else zero, "fused"
+        # FSDP shares gradients with the state: there is no ZeRO 1 in it; one replica shares
+        # nothing.
+        zero, attention = (
+            0 if split.data * split.context == 1 else 2 if zero == 1 else zero,
+            "fused",
+        )
     if key == "maxtext" and zero == 3 and split.data * split.context == 1:
         zero = 0  # an axis of one rank shares nothing
     if key == "deepspeed":
@@ -80,12 +102,19 @@ def assert_read_back(key: str, split: Split) -> None:
 def pipelines(draw: st.DrawFn, split: Split) -> dict[str, Any]:
     pipeline, family = draw(st.sampled_from((1, 2, 4))), draw(st.sampled_from(FAMILIES))
     family = family if pipeline > 1 else ""
-    chunks = 1 if family == "gpipe" or pipeline == 1 else 2 if family else draw(st.sampled_from((1, 2)))
+    chunks = (
+        1 if family == "gpipe" or pipeline == 1 else 2 if family else draw(st.sampled_from((1, 2)))
+    )
     blocks = [draw(st.sampled_from((4, 4, 8))), *[4] * (pipeline - 1)]
     stages = tuple((count, rank == 0, rank == pipeline - 1) for rank, count in enumerate(blocks))
     widths, modes = (split.tensor,) * pipeline, (split.recompute[0],) * pipeline
     shape = {"pipeline": pipeline, "family": family, "chunks": chunks, "stages": stages}
-    return {**shape, "devices": widths, "recompute": modes, "order": draw(st.sampled_from(("data", "pipeline")))}
+    return {
+        **shape,
+        "devices": widths,
+        "recompute": modes,
+        "order": draw(st.sampled_from(("data", "pipeline"))),
+    }
 
 
 def batches(draw: st.DrawFn, split: Split) -> dict[str, Any]:
@@ -95,7 +124,9 @@ def batches(draw: st.DrawFn, split: Split) -> dict[str, Any]:
 
 
 def sharing(draw: st.DrawFn, split: Split) -> dict[str, Any]:
-    context, zero, shard = (draw(st.sampled_from(sizes)) for sizes in ((1, 2, 8), (0, 1, 2, 3), (0, 2, 4)))
+    context, zero, shard = (
+        draw(st.sampled_from(sizes)) for sizes in ((1, 2, 8), (0, 1, 2, 3), (0, 2, 4))
+    )
     ranks = split.data * context
     divides = shard > 0 and shard < ranks and ranks % shard == 0 and zero > 0
     way = draw(st.sampled_from(("ring", "all_gather", "ulysses", "hierarchical")))
@@ -114,7 +145,8 @@ def kernels(draw: st.DrawFn, split: Split) -> dict[str, Any]:
 
 @st.composite
 def plans(draw: st.DrawFn, key: str) -> Split:
-    """A plan of a kind that the framework can launch, with another pipeline, batch, sharing or other kernels."""
+    """A plan of a kind that the framework can launch, with another pipeline, batch, sharing or
+    other kernels."""
     split: Split = draw(st.sampled_from(list(KINDS[key].values())))
     for change in (batches, pipelines, sharing, kernels):
         if draw(st.booleans()):
@@ -131,7 +163,9 @@ def test_every_kind_of_launch_file_gives_the_run_that_it_came_from(key: str) -> 
 @pytest.mark.parametrize("key", KINDS)
 @settings(max_examples=150)
 @given(data=st.data())
-def test_a_launch_file_gives_the_run_of_any_plan_that_can_be_launched(key: str, data: st.DataObject) -> None:
+def test_a_launch_file_gives_the_run_of_any_plan_that_can_be_launched(
+    key: str, data: st.DataObject
+) -> None:
     split = data.draw(plans(key))
     try:
         written(key, split)
@@ -149,7 +183,9 @@ def test_every_field_that_a_flag_states_is_read(framework: Framework) -> None:
         read |= {*job, *launch.plan, *(f"sizes.{size}" for size in launch.sizes)}
     fields = {flag.field for flag in framework.flags} - {""}
     # A run of Megatron-LM states its devices and the vocabulary beside the flags that are exported.
-    assert fields - read <= ({"devices", "model", "sizes.vocabulary"} if framework.key == "megatron" else set())
+    assert fields - read <= (
+        {"devices", "model", "sizes.vocabulary"} if framework.key == "megatron" else set()
+    )
 
 
 @pytest.mark.parametrize("key", KINDS)

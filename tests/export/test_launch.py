@@ -1,4 +1,5 @@
-"""Launch files: every choice of the plan is in them, by an independent reading, and what cannot be told is refused."""
+"""Launch files: every choice of the plan is in them, by an independent reading, and what cannot be
+told is refused."""
 
 import argparse
 import ast
@@ -38,15 +39,26 @@ def parser_of(path: Path) -> argparse.ArgumentParser:
                 parser.add_argument(row["flag"], action="store_true")
                 continue
             kind: Any = {"int": int, "float": float, "": str}[row["type"]]
-            count: Any = None if row["takes"] == "1" else row["takes"] if row["takes"] in "*+?" else int(row["takes"])
-            parser.add_argument(row["flag"], nargs=count, type=kind, choices=row["choices"].split() or None)
+            count: Any = (
+                None
+                if row["takes"] == "1"
+                else row["takes"]
+                if row["takes"] in "*+?"
+                else int(row["takes"])
+            )
+            parser.add_argument(
+                row["flag"], nargs=count, type=kind, choices=row["choices"].split() or None
+            )
     return parser
 
 
 def tables_of(job: dict[str, Any], above: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """The tables of a job file by dotted names, each with its own keys."""
     for name, table in job.items():
-        yield above + name, {key: value for key, value in table.items() if not isinstance(value, dict)}
+        yield (
+            above + name,
+            {key: value for key, value in table.items() if not isinstance(value, dict)},
+        )
         inner = {key: value for key, value in table.items() if isinstance(value, dict)}
         yield from tables_of(inner, f"{above}{name}.")
 
@@ -80,14 +92,27 @@ def test_megatron_gets_every_choice_with_a_reason() -> None:
     flags = flags_of(text)
     assert flags["--tensor-model-parallel-size"] == ["2"]
     assert flags["--pipeline-model-parallel-size"] == ["4"]
-    assert unrolled(flags["--pipeline-model-parallel-layout"][0]) == ["Ettt", "ttttt", "ttttt", "tttL"]
+    assert unrolled(flags["--pipeline-model-parallel-layout"][0]) == [
+        "Ettt",
+        "ttttt",
+        "ttttt",
+        "tttL",
+    ]
     assert flags["--micro-batch-size"] == ["2"]
     assert flags["--global-batch-size"] == ["256"]
     assert flags["--recompute-granularity"] == ["full"]
-    assert {"--use-distributed-optimizer", "--sequence-parallel", "--bf16", "--overlap-grad-reduce"} <= set(flags)
+    assert {
+        "--use-distributed-optimizer",
+        "--sequence-parallel",
+        "--bf16",
+        "--overlap-grad-reduce",
+    } <= set(flags)
     assert "--use-tp-pp-dp-mapping" not in flags
     inside = text[text.index("(\n") + 2 : text.index("\n)\n")].splitlines()
-    assert all("#" in line or line.strip().startswith("--pipeline-model-parallel-layout") for line in inside)
+    assert all(
+        "#" in line or line.strip().startswith("--pipeline-model-parallel-layout")
+        for line in inside
+    )
     assert "Megatron Core 0.19.2" in text
 
 
@@ -100,7 +125,11 @@ def test_megatron_knows_every_flag_and_value(name: str, release: argparse.Argume
 
 
 def test_a_flag_that_megatron_does_not_have_is_seen(release: argparse.ArgumentParser) -> None:
-    for wrong in (["--zero-stage", "1"], ["--recompute-granularity", "some"], ["--micro-batch-size", "two"]):
+    for wrong in (
+        ["--zero-stage", "1"],
+        ["--recompute-granularity", "some"],
+        ["--micro-batch-size", "two"],
+    ):
         with pytest.raises((argparse.ArgumentError, SystemExit)):
             release.parse_args(wrong)
 
@@ -129,7 +158,14 @@ def test_torchtitan_folds_a_v_and_names_pytorchs_schedules() -> None:
     stages = ((4, True, False), (2, False, True))
     for family, schedule in {**names, "dualpipe-v": "DualPipeV"}.items():
         chunks = 1 if family == "gpipe" else 2
-        own = split(pipeline=2, chunks=chunks, stages=stages, devices=(2, 2), recompute=("none",) * 2, family=family)
+        own = split(
+            pipeline=2,
+            chunks=chunks,
+            stages=stages,
+            devices=(2, 2),
+            recompute=("none",) * 2,
+            family=family,
+        )
         job = tomllib.loads(written("torchtitan", own))["parallelism"]
         assert job["pipeline_parallel_schedule"] == schedule
         parts = job["module_fqns_per_model_part"]
@@ -138,10 +174,18 @@ def test_torchtitan_folds_a_v_and_names_pytorchs_schedules() -> None:
         folded = family in ("zb-v", "dualpipe-v")
         assert counts == ([4, 2] if family == "gpipe" else [2, 1, 1, 2] if folded else [2, 1, 2, 1])
         if family != "gpipe":
-            assert "what follows the blocks" in " ".join(not_as_planned("torchtitan", own)) or not folded
-    with pytest.raises(InputError, match="two stages a rank or more; plan with --family zb-interleaved"):
+            assert (
+                "what follows the blocks" in " ".join(not_as_planned("torchtitan", own))
+                or not folded
+            )
+    with pytest.raises(
+        InputError, match="two stages a rank or more; plan with --family zb-interleaved"
+    ):
         written("torchtitan", split(stages=EVEN, family="zb-h1"))
-    with pytest.raises(InputError, match=r"the pipeline schedule zb-v; Megatron-LM .* runs 1F1B, interleaved or not"):
+    with pytest.raises(
+        InputError,
+        match=r"the pipeline schedule zb-v; Megatron-LM .* runs 1F1B, interleaved or not",
+    ):
         written("megatron", split(stages=EVEN, chunks=2, family="zb-v"))
 
 
@@ -167,7 +211,10 @@ def test_a_layout_holds_every_block_once_in_order(pipeline: int, chunks: int, ea
         ({"model": "mixtral-8x7b"}, "experts"),
         ({"model": "bert-large"}, "uneven"),
         ({"chunks": 2}, "3 blocks in 2 chunks"),
-        ({"chunks": 2, "stages": EVEN, "batch": 240}, "15 microbatches of a replica are not a multiple"),
+        (
+            {"chunks": 2, "stages": EVEN, "batch": 240},
+            "15 microbatches of a replica are not a multiple",
+        ),
         ({"zero": 2}, "ZeRO 2 with a pipeline"),
         ({"zero": 3}, "plan with --zero 1"),
     ],
@@ -209,24 +256,36 @@ def test_torchtitan_gets_every_choice() -> None:
     assert [len(part) for part in parts] == [4, 5, 5, 5]
     assert parts[0][0] == "tok_embeddings"
     assert parts[-1][-2:] == ["norm", "output"]
-    assert [name for part in parts for name in part if name.startswith("layers")] == [f"layers.{i}" for i in range(16)]
+    assert [name for part in parts for name in part if name.startswith("layers")] == [
+        f"layers.{i}" for i in range(16)
+    ]
     assert job["training"] == {"local_batch_size": 32, "global_batch_size": 256, "seq_len": 8192}
     assert job["activation_checkpoint"]["mode"] == "full"
     assert "torchtitan 0.2.2" in text
 
 
-def test_sizes_without_a_flavour_come_with_a_module_that_adds_it(phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_sizes_without_a_flavour_come_with_a_module_that_adds_it(
+    phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     text = written("torchtitan", TORCHTITAN["llama2-7b"])
     assert 'flavor = "phaze"' in text
     assert 'custom_import = "phaze_flavor"' in text
     assert "#         ffn_dim_multiplier=" in text
-    for changes, said in (({"tied": 1}, "ties none"), ({"head_dim": 96}, "head_dim = hidden / heads")):
+    for changes, said in (
+        ({"tied": 1}, "ties none"),
+        ({"head_dim": 96}, "head_dim = hidden / heads"),
+    ):
         sizes = {**TORCHTITAN["llama by sizes"].sizes, **changes}
         with pytest.raises(InputError, match=said):
             written("torchtitan", replace(TORCHTITAN["llama by sizes"], sizes=sizes))
-    job = "plan --model llama2-7b --chip h100 --devices 8 --batch 32 --microbatch 1 --tensor 1 --zero 2"
+    job = (
+        "plan --model llama2-7b --chip h100 --devices 8 --batch 32 --microbatch 1 --tensor 1 "
+        "--zero 2"
+    )
     (tmp_path / "plan.json").write_text(phaze(*job.split(), "--json").out)
-    ran = phaze("export", tmp_path / "plan.json", "--to", "torchtitan", "--out", tmp_path / "job.toml")
+    ran = phaze(
+        "export", tmp_path / "plan.json", "--to", "torchtitan", "--out", tmp_path / "job.toml"
+    )
     assert "phaze_flavor.py" in ran.out.replace("\n", "")
     module = ast.parse((tmp_path / "phaze_flavor.py").read_text())
     (call,) = [node for node in ast.walk(module) if isinstance(node, ast.Call)]
@@ -239,7 +298,10 @@ def test_sizes_without_a_flavour_come_with_a_module_that_adds_it(phaze: Callable
 def test_torchtitan_interleaves_chunks() -> None:
     stages = ((4, True, False), (4, False, True))
     job = tomllib.loads(
-        written("torchtitan", split(pipeline=2, chunks=2, stages=stages, devices=(2, 2), recompute=("none", "none")))
+        written(
+            "torchtitan",
+            split(pipeline=2, chunks=2, stages=stages, devices=(2, 2), recompute=("none", "none")),
+        )
     )
     parts = job["parallelism"]["module_fqns_per_model_part"]
     assert parts[0] == ["tok_embeddings", "layers.0", "layers.1"]
@@ -259,7 +321,10 @@ def test_torchtitan_interleaves_chunks() -> None:
         ({"precision": "fp8-block"}, "fp8-tensorwise and mxfp8 alone"),
         ({"precision": "nvfp4"}, "products in nvfp4"),
         ({"chunks": 2}, "chunks that do not divide"),
-        ({"chunks": 2, "stages": EVEN, "batch": 144}, "9 microbatches of a replica do not divide into 2 rounds"),
+        (
+            {"chunks": 2, "stages": EVEN, "batch": 144},
+            "9 microbatches of a replica do not divide into 2 rounds",
+        ),
     ],
 )
 def test_torchtitan_refuses_what_it_cannot_run(changes: dict[str, Any], said: str) -> None:
@@ -277,12 +342,18 @@ def test_layers_that_are_no_chain_are_refused_in_a_pipeline() -> None:
     halves = [{"layers": list(range(24))}, {"layers": list(range(24, len(gemma.calls)))}]
     with pytest.raises(InputError, match="not a chain"):
         cut(gemma, halves, "gemma-2-27b")
-    assert cut(gemma, [{"layers": list(range(len(gemma.calls)))}], "gemma-2-27b") == ((46, True, True),)
+    assert cut(gemma, [{"layers": list(range(len(gemma.calls)))}], "gemma-2-27b") == (
+        (46, True, True),
+    )
 
 
 def test_dense_blocks_before_a_mixture_of_experts_are_blocks() -> None:
     model = load_model("deepseek-v3", attention="fused")
-    assert cut(model, [{"layers": list(range(5))}, {"layers": list(range(5, len(model.calls)))}], "deepseek-v3") == (
+    assert cut(
+        model,
+        [{"layers": list(range(5))}, {"layers": list(range(5, len(model.calls)))}],
+        "deepseek-v3",
+    ) == (
         (4, True, False),
         (57, False, True),
     )

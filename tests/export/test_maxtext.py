@@ -1,4 +1,5 @@
-"""Plans as MaxText's configuration: every key is one of the release's, every refusal says what to plan instead."""
+"""Plans as MaxText's configuration: every key is one of the release's, every refusal says what to
+plan instead."""
 
 import json
 from collections.abc import Callable
@@ -16,8 +17,11 @@ from tests.export.launching import written
 from tests.export.maxtext_splits import MAXTEXT, SIZES
 from tests.export.splits import ALONE, EVEN, ONE, experts, split
 
-# Names and types of all keys, recorded by tests/export/against_maxtext.py, which has the release itself read them.
-KNOWN: dict[str, str] = json.loads((Path(__file__).parent / "recorded" / "maxtext-0.2.5.json").read_text())
+# Names and types of all keys, recorded by tests/export/against_maxtext.py, which has the release
+# itself read them.
+KNOWN: dict[str, str] = json.loads(
+    (Path(__file__).parent / "recorded" / "maxtext-0.2.5.json").read_text()
+)
 
 
 @pytest.mark.parametrize("name", MAXTEXT)
@@ -50,7 +54,10 @@ def test_the_mesh_has_every_device_once_and_fills_whole_slices(name: str) -> Non
     [
         ({"stages": EVEN, "model": "llama", "sizes": SIZES}, "--family gpipe"),
         ({"family": "gpipe", "model": "llama", "sizes": SIZES}, "uneven"),
-        ({"family": "gpipe", "model": "llama", "sizes": SIZES, "stages": EVEN, "batch": 32}, "needs a multiple"),
+        (
+            {"family": "gpipe", "model": "llama", "sizes": SIZES, "stages": EVEN, "batch": 32},
+            "needs a multiple",
+        ),
         ({**ALONE, "zero": 2}, "--zero 1 or 3"),
         ({**ALONE, "context": 2, "attention": "fused"}, "--zero 3"),
         ({**ALONE, "context": 2, "zero": 3}, "--attention fused"),
@@ -79,22 +86,59 @@ def test_experts_are_split_as_all_else() -> None:
 
 def test_a_plan_that_was_priced_for_another_stack_says_so_in_every_file() -> None:
     mine = split(**ALONE, zero=3, data=16)
-    for key, stack in (("megatron", "megatron-core"), ("torchtitan", "torchtitan"), ("maxtext", "maxtext")):
+    for key, stack in (
+        ("megatron", "megatron-core"),
+        ("torchtitan", "torchtitan"),
+        ("maxtext", "maxtext"),
+    ):
         assert "priced for the stack nanotron" in written(key, replace(mine, stack="nanotron"))
         assert "priced for the stack" not in written(key, replace(mine, stack=stack))
         assert "priced for the stack" not in written(key, mine)
-    assert "priced for the stack torchtitan" in written("deepspeed", replace(mine, stack="torchtitan"))
+    assert "priced for the stack torchtitan" in written(
+        "deepspeed", replace(mine, stack="torchtitan")
+    )
 
 
-def test_a_plan_is_exported_to_maxtext_and_held_against_the_best(phaze: Callable[..., Any], tmp_path: Path) -> None:
-    job = "--llama hidden=1024,layers=8,heads=16,mlp=2816,vocabulary=32000,sequence=512 --chip tpu-v5p --devices 8"
-    plan = phaze("plan", *job.split(), "--batch", "32", "--microbatch", "2", "--zero", "3", "--tensor", "1", "--json")
+def test_a_plan_is_exported_to_maxtext_and_held_against_the_best(
+    phaze: Callable[..., Any], tmp_path: Path
+) -> None:
+    job = (
+        "--llama hidden=1024,layers=8,heads=16,mlp=2816,vocabulary=32000,sequence=512 --chip "
+        "tpu-v5p --devices 8"
+    )
+    plan = phaze(
+        "plan",
+        *job.split(),
+        "--batch",
+        "32",
+        "--microbatch",
+        "2",
+        "--zero",
+        "3",
+        "--tensor",
+        "1",
+        "--json",
+    )
     (tmp_path / "plan.json").write_text(plan.out)
     found = json.loads(plan.out)
     assert found["launch"]["maxtext"]["refused"] is None
-    assert phaze("export", tmp_path / "plan.json", "--to", "maxtext", "--out", tmp_path / "job.yml").code == 0
+    assert (
+        phaze(
+            "export", tmp_path / "plan.json", "--to", "maxtext", "--out", tmp_path / "job.yml"
+        ).code
+        == 0
+    )
     back = phaze(
-        "plan", "--against", tmp_path / "job.yml", "--chip", "tpu-v5p", "--zero", "3", "--tensor", "1", "--json"
+        "plan",
+        "--against",
+        tmp_path / "job.yml",
+        "--chip",
+        "tpu-v5p",
+        "--zero",
+        "3",
+        "--tensor",
+        "1",
+        "--json",
     )
     against = json.loads(back.out)["against"]
     assert against["plan"]["batch_s"] == found["batch_s"]

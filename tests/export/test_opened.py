@@ -1,4 +1,5 @@
-"""Runs and plans that were cut off, edited or mixed up: one sentence and exit code 2, never a fault of ours."""
+"""Runs and plans that were cut off, edited or mixed up: one sentence and exit code 2, never a fault
+of ours."""
 
 import json
 import shutil
@@ -43,7 +44,9 @@ RESULTS: dict[str, Change] = {
 }
 FILES: dict[str, Callable[[Path], Any]] = {
     "a run that was stopped": lambda p: (p / "result.json").unlink(),
-    "a result that was cut off": lambda p: (p / "result.json").write_text((p / "result.json").read_text()[:300]),
+    "a result that was cut off": lambda p: (p / "result.json").write_text(
+        (p / "result.json").read_text()[:300]
+    ),
     "a result that is not text": lambda p: (p / "result.json").write_bytes(b"\x80\x81\x00"),
     "a result that is a list": lambda p: (p / "result.json").write_text("[]"),
     "no journal": lambda p: (p / "journal.sqlite").unlink(),
@@ -63,7 +66,9 @@ def refused(ran: Any) -> None:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_result_that_was_changed_is_refused(name: str, run: Path, tmp_path: Path, phaze: Callable[..., Any]) -> None:
+def test_a_result_that_was_changed_is_refused(
+    name: str, run: Path, tmp_path: Path, phaze: Callable[..., Any]
+) -> None:
     shutil.copytree(run, tmp_path / "run")
     document = json.loads((run / "result.json").read_text())
     RESULTS[name](document)
@@ -82,7 +87,9 @@ def test_a_folder_that_is_no_whole_run_is_refused(
     refused(phaze("export", tmp_path / "run", "--to", "csv"))
 
 
-def test_a_hostile_name_in_a_result_stays_text(run: Path, tmp_path: Path, phaze: Callable[..., Any]) -> None:
+def test_a_hostile_name_in_a_result_stays_text(
+    run: Path, tmp_path: Path, phaze: Callable[..., Any]
+) -> None:
     shutil.copytree(run, tmp_path / "run")
     document = json.loads((run / "result.json").read_text())
     document["name"] = document["chip"]["name"] = HOSTILE

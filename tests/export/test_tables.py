@@ -34,7 +34,10 @@ def test_a_csv_has_every_chip_of_the_certificate(run: Path, phaze: Callable[...,
     result = json.loads((run / "result.json").read_text())
     assert len(rows) == result["certificate"]["chips"]
     for reason in ("bound", "evaluated", "memory"):
-        assert sum(row["closed_by"] == reason for row in rows) == result["certificate"]["closed"][reason]
+        assert (
+            sum(row["closed_by"] == reason for row in rows)
+            == result["certificate"]["closed"][reason]
+        )
     (answer,) = [row for row in rows if row["is_answer"] == "True"]
     assert float(answer["area_mm2"]) == result["chip"]["area_mm2"]
     assert float(answer["score"]) == result["objective"]["score"]
@@ -42,7 +45,9 @@ def test_a_csv_has_every_chip_of_the_certificate(run: Path, phaze: Callable[...,
     assert min(bounds) >= result["certificate"]["lower_bound"]
 
 
-def test_parquet_and_csv_hold_the_same(run: Path, phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_parquet_and_csv_hold_the_same(
+    run: Path, phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     out = tmp_path / "chips.parquet"
     assert phaze("export", run, "--to", "parquet", "--out", out).code == 0
     columns = pyarrow.parquet.read_table(out).to_pandas()
@@ -70,9 +75,13 @@ def test_frames_give_the_same_bytes_twice() -> None:
 
 def test_stages_of_a_plan_are_rows(phaze: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(phaze(*PLAN.split(), "--json").out)
-    rows = list(csv.DictReader(io.StringIO(phaze("export", tmp_path / "plan.json", "--to", "csv").out)))
+    rows = list(
+        csv.DictReader(io.StringIO(phaze("export", tmp_path / "plan.json", "--to", "csv").out))
+    )
     plan = json.loads((tmp_path / "plan.json").read_text())
-    assert [float(row["memory_bytes"]) for row in rows] == [stage["memory_bytes"] for stage in plan["stages"]]
+    assert [float(row["memory_bytes"]) for row in rows] == [
+        stage["memory_bytes"] for stage in plan["stages"]
+    ]
 
 
 def test_a_trace_has_every_microbatch_and_no_overlap_on_a_row(tmp_path: Path) -> None:
@@ -86,7 +95,9 @@ def test_a_trace_has_every_microbatch_and_no_overlap_on_a_row(tmp_path: Path) ->
     assert sum(event["pid"] == 1 for event in events) == 2 * stages * rounds
     rows: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for event in events:
-        rows.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
+        rows.setdefault((event["pid"], event["tid"]), []).append(
+            (event["ts"], event["ts"] + event["dur"])
+        )
     for own in rows.values():
         own.sort()
         assert all(a[1] <= b[0] + 1e-6 * max(1.0, b[0]) for a, b in pairwise(own))
@@ -104,9 +115,13 @@ def test_a_trace_of_several_models_names_each_and_one_can_be_chosen(
     chip = enumerate_space(made.job.space).chip(wanted["number"], wanted["hbm_bytes"])
     pairs = zip(made.job.models, made.result["models"], strict=True)
     events = trace([searched(task, found, chip, "made") for task, found in pairs])["traceEvents"]
-    called = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    called = {
+        event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"
+    }
     assert {name.partition(":")[0] for name in called.values()} == {"first", "second"}
-    assert {event["pid"] for event in events} == set(called), "every event is of a model that is named"
+    assert {event["pid"] for event in events} == set(called), (
+        "every event is of a model that is named"
+    )
     alone = phaze("export", run, "--to", "perfetto", "--model", "bert-large")
     assert alone.code == 0 and alone.out == phaze("export", run, "--to", "perfetto").out
     assert phaze("export", run, "--to", "perfetto", "--model", "nothing").code == 2

@@ -1,4 +1,5 @@
-"""A decoder without a gate in its MLP: Megatron-LM has a flag for it, torchtitan has no such model."""
+"""A decoder without a gate in its MLP: Megatron-LM has a flag for it, torchtitan has no such
+model."""
 
 import json
 from collections.abc import Callable
@@ -10,10 +11,26 @@ from tests.export.launching import read_back
 SIZES = "hidden=1024,layers=4,heads=16,mlp=4096,vocabulary=32000,sequence=512,gated="
 
 
-def test_a_model_without_a_gate_is_launched_as_one(phaze: Callable[..., Ran], tmp_path: Path) -> None:
-    job = ("--chip", "h100", "--devices", "8", "--batch", "32", "--microbatch", "2", "--tensor", "1")
+def test_a_model_without_a_gate_is_launched_as_one(
+    phaze: Callable[..., Ran], tmp_path: Path
+) -> None:
+    job = (
+        "--chip",
+        "h100",
+        "--devices",
+        "8",
+        "--batch",
+        "32",
+        "--microbatch",
+        "2",
+        "--tensor",
+        "1",
+    )
     plan = tmp_path / "plan.json"
-    for gate, flag, other in (("true", "--swiglu", "--squared-relu"), ("false", "--squared-relu", "--swiglu")):
+    for gate, flag, other in (
+        ("true", "--swiglu", "--squared-relu"),
+        ("false", "--squared-relu", "--swiglu"),
+    ):
         plan.write_text(phaze("plan", "--llama", SIZES + gate, *job, "--json").out)
         text = phaze("export", str(plan), "--to", "megatron").out
         assert flag in text and other not in text

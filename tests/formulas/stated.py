@@ -1,11 +1,13 @@
-"""Formulas as documents state them, and a small evaluator, so that a test can set them beside the code.
+"""Formulas as documents state them, and a small evaluator, so that a test can set them beside the
+code.
 
-A formula is a line ``left = right`` of an indented or fenced block, or the cells ``| left | right |`` of a table row;
-it ends where two blanks begin a remark. Written as people write them: factors stand next to each other (``waves
-cycles``, ``2R``) or have ``x`` between them, ``^`` is a power, and a name may be of several words (``core buffer
-bandwidth``) or hold signs (``w(X1)``). The evaluator knows +, -, juxtaposition, x, /, ^, <=, parentheses, and the
-functions below; every name must be given. Products and quotients go from left to right, so ``4 (d - 1)/d w / B`` is
-``((4 (d - 1)) / d) w / B``.
+A formula is a line ``left = right`` of an indented or fenced block, or the cells ``| left | right
+|`` of a table row; it ends where two blanks begin a remark. Written as people write them: factors
+stand next to each other (``waves cycles``, ``2R``) or have ``x`` between them, ``^`` is a power,
+and a name may be of several words (``core buffer bandwidth``) or hold signs (``w(X1)``). The
+evaluator knows +, -, juxtaposition, x, /, ^, <=, parentheses, and the functions below; every name
+must be given. Products and quotients go from left to right, so ``4 (d - 1)/d w / B`` is ``((4 (d -
+1)) / d) w / B``.
 """
 
 import math
@@ -26,8 +28,8 @@ _LINE = re.compile(r"^(?P<left>[^=|]*?) *(?<![<>=])= (?P<right>.*)$")
 
 
 def formulas(document: str, section: str) -> dict[str, str]:
-    """Left side to right side of every formula in the blocks of a section; a line that begins with ``=`` is another
-    case of the one before, named ``left (2)``, ``left (3)``, ..."""
+    """Left side to right side of every formula in the blocks of a section; a line that begins with
+    ``=`` is another case of the one before, named ``left (2)``, ``left (3)``, ..."""
     found: dict[str, str] = {}
     left, cases, fenced, heading = "", 1, "", ""
     for line in (DOCS / document).read_text().splitlines():
@@ -50,7 +52,8 @@ def formulas(document: str, section: str) -> dict[str, str]:
 
 
 def cells(document: str, first: str) -> list[str]:
-    """The cells after the first of the table row that begins with ``first``, without their left sides."""
+    """The cells after the first of the table row that begins with ``first``, without their left
+    sides."""
     for line in (DOCS / document).read_text().splitlines():
         row = [
             cell.strip().replace("\\|", "|")
@@ -135,7 +138,9 @@ class _Reader:
     def _name(self) -> str | None:
         rest = self.text[self.at :]
         for name in self.longest_first:
-            if rest.startswith(name) and not (name[-1].isalnum() and re.match(r"[A-Za-z_0-9]", rest[len(name) :])):
+            if rest.startswith(name) and not (
+                name[-1].isalnum() and re.match(r"[A-Za-z_0-9]", rest[len(name) :])
+            ):
                 return name
         return None
 
@@ -163,7 +168,8 @@ class _Reader:
 
 
 def between(document: str, before: str, after: str) -> str:
-    """What stands between two phrases of running text, once; line ends are blanks, code marks are left out."""
+    """What stands between two phrases of running text, once; line ends are blanks, code marks are
+    left out."""
     text = " ".join((DOCS / document).read_text().split()).replace("`", "")
     begins = text.count(before)
     assert begins == 1, f"docs/{document} has {begins} times {before!r}"

@@ -1,4 +1,5 @@
-"""The formulas of attention in docs/cost.md are those of the code: FLOP by pass, and seconds on a chip with kernels."""
+"""The formulas of attention in docs/cost.md are those of the code: FLOP by pass, and seconds on a
+chip with kernels."""
 
 import pytest
 
@@ -16,8 +17,12 @@ ATTENTION = formulas("cost.md", "Attention")
 
 
 @pytest.mark.parametrize("way", ["forward", "backward"])
-@pytest.mark.parametrize(("heads", "length", "width"), [(16, 512, 128), (3, 4096, 64), (1, 100, 192)])
-def test_fused_attention_takes_what_the_document_says(way: str, heads: int, length: int, width: int) -> None:
+@pytest.mark.parametrize(
+    ("heads", "length", "width"), [(16, 512, 128), (3, 4096, 64), (1, 100, 192)]
+)
+def test_fused_attention_takes_what_the_document_says(
+    way: str, heads: int, length: int, width: int
+) -> None:
     kernel = graph(way, heads, length, width)
     pairs = length * (length + 1) / 2
     names: dict[str, float] = {"b": 1, "heads": heads, "P": pairs, "qk": width, "v": width}
@@ -28,7 +33,9 @@ def test_fused_attention_takes_what_the_document_says(way: str, heads: int, leng
     rates = attention_rates(chip.calibration.attention, "fa3")
     assert rates is not None
     rate = rates.rate(way == "backward", width)
-    column = cost_works(works_of(kernel), chip_set([chip]), constants_of(chip.calibration, "calibrated", "alone"))
+    column = cost_works(
+        works_of(kernel), chip_set([chip]), constants_of(chip.calibration, "calibrated", "alone")
+    )
     names |= {
         "start": rate.start_s,
         "extra keys": rate.extra_keys,

@@ -1,4 +1,5 @@
-"""The formulas of collectives in docs/cost.md are those of the code, within one switch of bundled clusters."""
+"""The formulas of collectives in docs/cost.md are those of the code, within one switch of bundled
+clusters."""
 
 from collections.abc import Callable
 
@@ -34,20 +35,26 @@ def test_every_algorithm_within_a_switch_takes_what_the_document_says(name: str)
     for ranks in (2, 4, 8):
         for size in (4096.0, 3e6, 5e9):
             names: dict[str, float | Callable[..., float]] = {
-                "S": size, "n": ranks, "s": constants.start_s, "a": level.latency_s, "d": constants.piece_s,
-                "B": constants.share * level.bandwidth_bytes_per_s, "local": constants.local_bytes_per_s,
+                "S": size, "n": ranks, "s": constants.start_s, "a": level.latency_s,
+                "d": constants.piece_s,
+                "B": constants.share * level.bandwidth_bytes_per_s,
+                "local": constants.local_bytes_per_s,
                 "in-switch rate": constants.in_switch_share * level.bandwidth_bytes_per_s,
                 "small start": constants.small_start_s, "small step": step,
                 "small rate": constants.small_share * level.bandwidth_bytes_per_s,
             }  # fmt: skip
             names["f"] = evaluate(STATED["f"], names)
-            names["pieces"] = lambda wire, known=dict(names): evaluate(STATED["pieces(W)"], known | {"W": wire})
+            names["pieces"] = lambda wire, known=dict(names): evaluate(
+                STATED["pieces(W)"], known | {"W": wire}
+            )
             for kind in KINDS:
                 for way in ways(kind, size, ranks, cluster):
                     stated = NAMED.get((kind, way.way))
                     if stated is not None:
                         seen.add(stated)
-                        assert evaluate(STATED[stated], names) == pytest.approx(way.time_s, rel=1e-9), (kind, way)
+                        assert evaluate(STATED[stated], names) == pytest.approx(
+                            way.time_s, rel=1e-9
+                        ), (kind, way)
     assert set(STATED) - {"f", "pieces(W)"} - seen <= {"in-switch", "small"}
     if name == "dgx-h100":
         assert set(STATED) - {"f", "pieces(W)"} == seen
@@ -65,4 +72,6 @@ def test_a_ring_over_two_levels_has_the_bandwidth_of_the_document() -> None:
     names = {"d": outer.piece_s, "W": wire}
     latency = outer.start_s + 2 * (ranks - 1) * fabric.latency_s
     local = size / outer.local_bytes_per_s
-    assert ring.time_s == pytest.approx(latency + evaluate(STATED["pieces(W)"], names) + local, rel=1e-9)
+    assert ring.time_s == pytest.approx(
+        latency + evaluate(STATED["pieces(W)"], names) + local, rel=1e-9
+    )

@@ -1,4 +1,5 @@
-"""The formulas of docs/plan.md are those of the code: evaluated on layers of real models and on plans."""
+"""The formulas of docs/plan.md are those of the code: evaluated on layers of real models and on
+plans."""
 
 from functools import cache
 
@@ -57,7 +58,8 @@ def test_a_pass_takes_what_device_and_host_do(stack: str) -> None:
             for place, other in one.beside:
                 beside[place] = beside.get(place, 0.0) + float(works[other])
             hidden = [
-                evaluate(STATED["hidden(c)"], {"time(c)": wait, "products that may overlap c": beside.get(c, 0.0)})
+                evaluate(STATED["hidden(c)"],
+                {"time(c)": wait, "products that may overlap c": beside.get(c, 0.0)})
                 for c, wait in enumerate(waits)
             ]  # fmt: skip
             hidden_somewhere |= sum(hidden) > 0
@@ -77,7 +79,9 @@ def test_a_pass_takes_what_device_and_host_do(stack: str) -> None:
         rate = setting.chip.hbm.bandwidth_bytes_per_s * setting.constants.vector_hbm_share
         apart = float(layer.backward.with_host(np.array([device_s(layer.backward, setting)]))[0])
         known = {"pass": apart, "N": layer.parameters, "HBM bandwidth": rate}
-        assert evaluate(STATED["backward"], known) == pytest.approx(float(table.backward_s[kind, 0]), rel=1e-9)
+        assert evaluate(STATED["backward"], known) == pytest.approx(
+            float(table.backward_s[kind, 0]), rel=1e-9
+        )
     assert hidden_somewhere == (stack == "megatron-2022")
 
 
@@ -87,11 +91,15 @@ def test_gradients_of_weights_are_their_share_of_backward() -> None:
     seen = 0
     for kind, layer in enumerate(found):
         assert layer.halves is not None
-        inputs, weights = (float(half.with_host(np.array([device_s(half, setting)]))[0]) for half in layer.halves)
+        inputs, weights = (
+            float(half.with_host(np.array([device_s(half, setting)]))[0]) for half in layer.halves
+        )
         adding = layer.accumulation_bytes * layer.parameters / float(table.hbm_bytes_per_s[0])
         names = {"backward": float(table.backward_s[kind, 0]), "w": weights + adding, "i": inputs}
         if names["w"] + names["i"]:
-            assert evaluate(STATED["weight"], names) == pytest.approx(float(table.weight_s[kind, 0]), rel=1e-9)
+            assert evaluate(STATED["weight"], names) == pytest.approx(
+                float(table.weight_s[kind, 0]), rel=1e-9
+            )
             seen += 1
     assert seen >= 2
 
@@ -115,8 +123,18 @@ def test_exposed_transfers_to_the_host_are_as_stated() -> None:
     text = between("plan.md", "neighbour in transfer, and ", " of these transfers is exposed")
     share = float(between("plan.md", "H the bytes of a layer, B ", " of the chip's"))
     assert share == HOST_SHARE
-    for size, link, window, hidden in ((4e9, 6.4e10, 0.01, 0.5), (1e9, 2.5e10, 0.002, 0.9), (5e8, 6.4e10, 0.004, 0.0)):
-        names = {"H": size, "B": share * link, "h": hidden, "forward": window / 3, "backward": 2 * window / 3}
+    for size, link, window, hidden in (
+        (4e9, 6.4e10, 0.01, 0.5),
+        (1e9, 2.5e10, 0.002, 0.9),
+        (5e8, 6.4e10, 0.004, 0.0),
+    ):
+        names = {
+            "H": size,
+            "B": share * link,
+            "h": hidden,
+            "forward": window / 3,
+            "backward": 2 * window / 3,
+        }
         exposed = exposed_copies_s(size, link, np.array([window]), hidden)
         assert float(exposed[0]) == pytest.approx(max(0.0, evaluate(text, names)), rel=1e-9)
 
@@ -125,12 +143,19 @@ def test_mfu_and_the_flop_of_a_token_are_as_stated() -> None:
     sizes = {"hidden": 1024, "layers": 6, "heads": 16, "kv_heads": 4, "head_dim": 64, "mlp": 2816}
     sizes |= {"vocabulary": 32000, "sequence": 2048}
     split = {"tensor": 2, "pipeline": 1, "data": 4, "microbatch": 2}
-    run = {"schema": "phaze.run/1", "llama": {**sizes, "tied": False}, "chip": "h100", "cluster": "dgx-h100"}
+    run = {
+        "schema": "phaze.run/1",
+        "llama": {**sizes, "tied": False},
+        "chip": "h100",
+        "cluster": "dgx-h100",
+    }
     plan = api.price({**run, "devices": 8, "batch": 64, "plan": split}).document
     h, f, layers_, words, kv = 1024, 2816, 6, 32000, 4 * 64
     products = layers_ * (2 * h * h + 2 * h * kv + 3 * h * f) + words * h
     token = {"N": products, "L": layers_, "h": h, "s": 2048}
-    each = evaluate(between("plan.md", "with a causal one ", " FLOP a token of a decoder (N parameters"), token)
+    each = evaluate(
+        between("plan.md", "with a causal one ", " FLOP a token of a decoder (N parameters"), token
+    )
     assert each == pytest.approx(plan["flops_per_token"], rel=1e-9)
     full = evaluate(between("plan.md", "it would be ", " (full_flops_per_token)"), token)
     assert full == pytest.approx(plan["full_flops_per_token"], rel=1e-9)
@@ -143,9 +168,18 @@ def test_mfu_and_the_flop_of_a_token_are_as_stated() -> None:
 
 
 def test_a_batch_in_tokens_is_the_rounded_number_that_the_page_says() -> None:
-    assert "4M tokens of 4,096 are 1,024 sequences" in " ".join((DOCS / "plan.md").read_text().split())
+    assert "4M tokens of 4,096 are 1,024 sequences" in " ".join(
+        (DOCS / "plan.md").read_text().split()
+    )
     plan = api.plan(
-        "llama2-7b", chip="h100", devices=8, batch="4M-tokens", tensor=[1], microbatch=[1], zero=3, recompute="full"
+        "llama2-7b",
+        chip="h100",
+        devices=8,
+        batch="4M-tokens",
+        tensor=[1],
+        microbatch=[1],
+        zero=3,
+        recompute="full",
     )
     assert parse_batch("4M-tokens") is not None
     assert plan["batch"] == 1024

@@ -16,7 +16,9 @@ from tests.schedule.cases import random_problem, ruled_problem
 
 
 def test_a_collective_in_pieces_takes_what_the_page_says() -> None:
-    text = between("schedule.md", "overlapped with products of p seconds takes ", ". No schedule of")
+    text = between(
+        "schedule.md", "overlapped with products of p seconds takes ", ". No schedule of"
+    )
     for c, p, n in ((3.0, 5.0, 4), (5.0, 3.0, 4), (2.0, 2.0, 8), (0.0, 1.0, 2)):
         stated = evaluate(text, {"c": c, "p": p, "n": n})
         assert stated == pytest.approx(float(in_pieces(np.array([c]), np.array([p]), n)[0]))
@@ -24,11 +26,15 @@ def test_a_collective_in_pieces_takes_what_the_page_says() -> None:
 
 def _spread_s(problem: ScheduleProblem) -> float:
     """The sum of P, operators that are free left out."""
-    return sum(op.all_cores_s for op in problem.operators if op.one_core_s > 0 and op.all_cores_s > 0)
+    return sum(
+        op.all_cores_s for op in problem.operators if op.one_core_s > 0 and op.all_cores_s > 0
+    )
 
 
 def test_serial_is_the_sum_of_spread_times_and_companions_less_what_they_hide() -> None:
-    assert between("schedule.md", "is how eager stacks run: its makespan is ", ".") == "the sum of P"
+    assert (
+        between("schedule.md", "is how eager stacks run: its makespan is ", ".") == "the sum of P"
+    )
     less = 0
     for seed in range(40):
         problem = ruled_problem(seed, 7, "serial")
@@ -39,9 +45,14 @@ def test_serial_is_the_sum_of_spread_times_and_companions_less_what_they_hide() 
         for one, other in named.beside:
             beside.setdefault(one, []).append(other)
         for place, others in beside.items():
-            shorter = between("schedule.md", "for each collective, ", ". links is one").removeprefix("the shorter of ")
+            shorter = between(
+                "schedule.md", "for each collective, ", ". links is one"
+            ).removeprefix("the shorter of ")
             assert shorter == "its time and of what it names"
-            own, theirs = named.operators[place].all_cores_s, sum(named.operators[i].all_cores_s for i in others)
+            own, theirs = (
+                named.operators[place].all_cores_s,
+                sum(named.operators[i].all_cores_s for i in others),
+            )
             hidden += min(own, theirs)
         less += hidden > 0
         assert solve(named).makespan_s == pytest.approx(_spread_s(named) - hidden, rel=1e-9)
@@ -85,7 +96,10 @@ def test_load_and_critical_path_are_the_credits_of_the_page() -> None:
             for kind in range(2):
                 own = [i for i in range(len(part)) if part.holds[i][0][kind]]
                 if all(part.times[i][0] and part.times[i][1] for i in own):
-                    names = [{"L_i": times[i][0], "P_i": times[i][1], "cores": part.cores[kind]} for i in own]
+                    names = [
+                        {"L_i": times[i][0], "P_i": times[i][1], "cores": part.cores[kind]}
+                        for i in own
+                    ]
                     sums.append(sum(evaluate(load, one) for one in names))
             assert found["load"] * unit >= max(sums, default=0.0) * (1 - 1e-6)
             seen += len(part) > 2

@@ -1,4 +1,5 @@
-"""Formulas of docs/search.md, docs/plan.md and docs/cluster.md: objectives, the cost of a run, the limit of workers."""
+"""Formulas of docs/search.md, docs/plan.md and docs/cluster.md: objectives, the cost of a run, the
+limit of workers."""
 
 import numpy as np
 import pytest
@@ -26,8 +27,10 @@ def test_a_score_is_that_of_the_document(kind: str) -> None:
         energy_j = dynamic_j + devices * figures.static_w * step_s
         names = {
             "T": step_s, "E": energy_j, "K": devices, "manufacturing cost": making.usd,
-            "embodied carbon": making.kgco2e, "lifetime": terms.lifetime_years * HOURS_PER_YEAR * 3600,
-            "PUE": terms.power_usage_effectiveness, "price of a joule": terms.electricity_usd_per_kwh / J_PER_KWH,
+            "embodied carbon": making.kgco2e,
+            "lifetime": terms.lifetime_years * HOURS_PER_YEAR * 3600,
+            "PUE": terms.power_usage_effectiveness,
+            "price of a joule": terms.electricity_usd_per_kwh / J_PER_KWH,
             "carbon of a joule": terms.grid_kgco2e_per_kwh / J_PER_KWH,
         }  # fmt: skip
         stated = evaluate(cells("search.md", f"`{kind}`")[0], names)
@@ -64,10 +67,17 @@ def test_a_whole_run_costs_what_the_document_says() -> None:
         names[name] = evaluate(RUN[name], names)
     names["USD"] = evaluate(RUN["USD"], names)
     unpriced = training_run(
-        Budget(10**12, replace(terms, device_usd_per_hour=FrozenTable())), Pace(4_194_304, 5.7, 64), chip
+        Budget(10**12, replace(terms, device_usd_per_hour=FrozenTable())),
+        Pace(4_194_304, 5.7, 64),
+        chip,
     )
     assert unpriced["usd"] is None
-    own = {"steps": run["batches"], "days": run["days"], "device hours": run["device_hours"], "kWh": run["kwh"]}
+    own = {
+        "steps": run["batches"],
+        "days": run["days"],
+        "device hours": run["device_hours"],
+        "kWh": run["kwh"],
+    }
     own |= {"USD": run["usd"], "kgCO2e": run["kgco2e"]}
     assert {name: names[name] for name in own} == pytest.approx(own, rel=1e-12)
     assert set(RUN) == {*own}
@@ -76,7 +86,9 @@ def test_a_whole_run_costs_what_the_document_says() -> None:
 def test_the_limit_of_workers_follows_from_its_formula() -> None:
     total_s, evaluating, share, *limits = cells("cluster.md", "bert-large")
     total, spent = float(total_s), float(evaluating.split()[0])
-    assert evaluating.endswith("(4 chips)") and share == f"{1 - spent / total:.0%}".replace("%", " %")
+    assert evaluating.endswith("(4 chips)") and share == f"{1 - spent / total:.0%}".replace(
+        "%", " %"
+    )
     stated = WORKERS["speed-up(W)"].replace("sum over rounds of o", "o")
     for workers, limit in zip((2, 16, 100), limits, strict=True):
         names = {"t": total, "s": 1 - spent / total, "o": spent, "W": workers, "c": 4}

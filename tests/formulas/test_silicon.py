@@ -1,4 +1,5 @@
-"""Area, power and manufacturing cost of docs/silicon.md are those of the code, on bundled and random chips."""
+"""Area, power and manufacturing cost of docs/silicon.md are those of the code, on bundled and
+random chips."""
 
 from collections.abc import Callable
 from math import pi
@@ -41,7 +42,9 @@ def _chip(seed: int) -> tuple[Chip, Technology]:
         columns=random.choice((32, 256)),
         broadcast=random.random() < 0.5,
     )
-    vectors = replace(chip.vectors, count=clusters.count, register_bytes=random.choice((2**18, 4 * MIB, 20 * MIB)))
+    vectors = replace(
+        chip.vectors, count=clusters.count, register_bytes=random.choice((2**18, 4 * MIB, 20 * MIB))
+    )
     built = replace(chip.built, clusters=(clusters.count + 1, clusters.count))
     built = replace(built, interfaces="aldebaran") if random.random() < 0.5 else built
     return replace(chip, clusters=clusters, vectors=vectors, built=built), node
@@ -52,8 +55,10 @@ def _sizes(chip: Chip, node: Technology) -> Names:
     clusters, areas = chip.clusters, areas_in(node, chip)
     return {
         "N": clusters.count, "Nb": chip.built.clusters[0], "c": clusters.arrays, "R": clusters.rows,
-        "C": clusters.columns, "l": chip.vectors.lanes, "U": clusters.operand_bytes, "A": chip.vectors.register_bytes,
-        "p": clusters.port_bytes_per_cycle, "w": chip.global_bytes_per_cycle, "F": chip.global_buffer.fan_out,
+        "C": clusters.columns, "l": chip.vectors.lanes, "U": clusters.operand_bytes,
+        "A": chip.vectors.register_bytes,
+        "p": clusters.port_bytes_per_cycle, "w": chip.global_bytes_per_cycle,
+        "F": chip.global_buffer.fan_out,
         "G": on_die(float(chip.global_buffer.size_bytes), chip.built.global_buffer),
         "B": chip.links.bandwidth_bytes_per_s, "area": areas.total,
         "H": chip.hbm.bandwidth_bytes_per_s, "stacks": chip.hbm.stacks, "MiB": MIB,
@@ -68,17 +73,22 @@ def test_areas_are_those_of_the_document(seed: int) -> None:
     shared = table.cache if chip.global_buffer.cache else table.core_buffer
     names = _sizes(chip, node) | {
         "mac": table.mac_mm2, "support": table.support_mm2, "lane": table.lane_mm2,
-        "control of a lane": table.control_lane_mm2, "control of a cluster": table.control_cluster_mm2,
-        "control of an array": table.control_array_mm2, "sites": round(on_die(float(chip.hbm.stacks), built.hbm)),
+        "control of a lane": table.control_lane_mm2,
+        "control of a cluster": table.control_cluster_mm2,
+        "control of an array": table.control_array_mm2,
+        "sites": round(on_die(float(chip.hbm.stacks), built.hbm)),
         "stack": interfaces.stack_mm2,
-        "lane rate": chip.links.lane_bytes_per_s or node.lane_bytes_per_s, "host lanes": table.host_lanes,
+        "lane rate": chip.links.lane_bytes_per_s or node.lane_bytes_per_s,
+        "host lanes": table.host_lanes,
         "serdes": interfaces.lane_mm2, "area of a byte/s": interfaces.link_mm2_per_byte_per_s,
         "uncore": table.uncore_mm2, "wire area": table.network_mm2,
         "sram": lambda size: float(table.core_buffer.at(size)),
     }  # fmt: skip
     parts = areas_in(node, chip)
     for name, stated in AREA.items():
-        shared_name: Names = {"sram": lambda size: float(shared.at(size))} if name == "global_buffer" else {}
+        shared_name: Names = (
+            {"sram": lambda size: float(shared.at(size))} if name == "global_buffer" else {}
+        )
         names[name] = evaluate(stated, names | shared_name)
     own = parts.by_part()
     assert {name: names[name] for name in own} == pytest.approx(own, rel=1e-12)
@@ -94,10 +104,13 @@ def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
 
     def buffer(size: float) -> float:
         """Of the global buffer as it stands, of a cluster's own buffers by the bank."""
-        return float(energy.buffer.at(size) if size == shared else energy.core_buffer_j_per_byte(size))
+        return float(
+            energy.buffer.at(size) if size == shared else energy.core_buffer_j_per_byte(size)
+        )
 
     names = _sizes(chip, node) | {
-        "mac": energy.mac_j, "edge_j": energy.edge_j, "wire": node.wire_j, "lane": energy.lane_j, "buffer": buffer,
+        "mac": energy.mac_j, "edge_j": energy.edge_j, "wire": node.wire_j, "lane": energy.lane_j,
+        "buffer": buffer,
         "cluster area": areas.clusters / chip.built.clusters[0], "leakage": energy.static_w_per_mm2,
         "stack_w": energy.stack_w, "link_j": energy.link_j_per_byte, "hbm_j": energy.hbm_j_per_byte,
         "activity": energy.hbm_activity, "G": shared,
@@ -107,16 +120,34 @@ def test_joules_and_watts_are_those_of_the_document(seed: int) -> None:
         names["edge"] = min(evaluate(POWER["edge (2)"], names | {"d": d}) for d in divisors)
     else:
         names["edge"] = evaluate(POWER["edge"], names)
-    for name in ("tile", "delivered", "reads", "product_j", "vector_j", "idle_w", "product_fixed", "vector_fixed"):
+    for name in (
+        "tile",
+        "delivered",
+        "reads",
+        "product_j",
+        "vector_j",
+        "idle_w",
+        "product_fixed",
+        "vector_fixed",
+    ):
         names[name] = evaluate(POWER[name], names)
     held = clocked(chip)
     assert held is not None
     power = held.power
-    stated = [names[name] for name in ("product_j", "vector_j", "idle_w", "product_fixed", "vector_fixed")]
-    own = [power.product_j, power.vector_j, power.idle_w, power.product_fixed_w, power.vector_fixed_w]
+    stated = [
+        names[name] for name in ("product_j", "vector_j", "idle_w", "product_fixed", "vector_fixed")
+    ]
+    own = [
+        power.product_j,
+        power.vector_j,
+        power.idle_w,
+        power.product_fixed_w,
+        power.vector_fixed_w,
+    ]
     assert stated == pytest.approx(own, rel=1e-12)
     assert set(POWER) == {
-        "edge", "edge (2)", "tile", "delivered", "reads", "product_j", "vector_j", "idle_w", "product_fixed",
+        "edge", "edge (2)", "tile", "delivered", "reads", "product_j", "vector_j", "idle_w",
+        "product_fixed",
         "vector_fixed",
     }  # fmt: skip
 
@@ -128,7 +159,8 @@ def test_manufacturing_cost_is_that_of_the_document(seed: int) -> None:
     assert chip.built.dies == 1 and chip.hbm.generation
     names: dict[str, float] = {
         "pi": pi, "R": fab.wafer_diameter_mm / 2, "A": areas.total, "D": fab.defects_per_cm2 / 100,
-        "alpha": terms.yield_clustering, "wafer": fab.wafer_usd, "dies": 1, "stacks": chip.hbm.stacks,
+        "alpha": terms.yield_clustering, "wafer": fab.wafer_usd, "dies": 1,
+        "stacks": chip.hbm.stacks,
         "price of a stack": GENERATIONS[chip.hbm.generation].usd, "package": terms.package_usd,
         "B": chip.links.bandwidth_bytes_per_s / 1e9,
     }  # fmt: skip

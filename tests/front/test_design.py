@@ -40,7 +40,9 @@ def test_every_design_is_found_again_with_its_plans(front: Path) -> None:
     for at, point in enumerate(document["points"]):
         design = design_in(front, at)
         assert design.result["chip"]["name"] == point["chip"]["name"]
-        assert design.result["models"][0]["batch_s"] == pytest.approx(point["models"][0]["batch_s"], rel=1e-9)
+        assert design.result["models"][0]["batch_s"] == pytest.approx(
+            point["models"][0]["batch_s"], rel=1e-9
+        )
         assert ("training.devices", "64", "the study") in design.settings
 
 
@@ -72,7 +74,9 @@ def test_a_changed_design_is_refused(
         design_in(copy, 0)
 
 
-def test_other_numbers_and_other_folders_are_one_sentence(front: Path, phaze: Callable[..., Ran]) -> None:
+def test_other_numbers_and_other_folders_are_one_sentence(
+    front: Path, phaze: Callable[..., Ran]
+) -> None:
     count = len(json.loads((front / "front.json").read_text())["points"])
     done = phaze("report", str(front), "--design", str(count))
     assert done.code == 2 and f"give 0 to {count - 1}" in done.err

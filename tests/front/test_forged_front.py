@@ -1,4 +1,5 @@
-"""Forged fronts: a front cut short is refused, whatever its list says, by one who made every digest and count fit."""
+"""Forged fronts: a front cut short is refused, whatever its list says, by one who made every digest
+and count fit."""
 
 import json
 import shutil
@@ -34,7 +35,9 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where / "one"
 
 
-def test_any_change_of_any_value_of_the_front_is_seen(good: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_any_change_of_any_value_of_the_front_is_seen(
+    good: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     document = json.loads((good / "front.json").read_text())
     document["points"] = document["points"][:2]  # all others have the same keys
     count = 0

@@ -1,4 +1,5 @@
-"""Fronts: equal to brute force on small spaces, to separate searches, and whatever the workers and the order."""
+"""Fronts: equal to brute force on small spaces, to separate searches, and whatever the workers and
+the order."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -50,7 +51,14 @@ FRONTS = [
 def small_job(seed: int, gap: float = 0.0) -> SearchJob:
     """A dozen chips, two memories, four configurations."""
     task = made_task(seed, widths=(1, 2), microbatches=(1,))
-    return made_job((task,), gap=gap, tensor_cores=[1, 4, 16], vector_cores=[1, 4], lanes=[16], global_buffer=["8 MiB"])
+    return made_job(
+        (task,),
+        gap=gap,
+        tensor_cores=[1, 4, 16],
+        vector_cores=[1, 4],
+        lanes=[16],
+        global_buffer=["8 MiB"],
+    )
 
 
 def found_by(job: SearchJob, asked: RequestedMetrics, count: int = 1) -> FrontState:
@@ -79,7 +87,9 @@ def every_design(job: SearchJob) -> dict[str, Floats]:
                 for metric in METRICS if placed.plan is not None else ():
                     if metric.kind is not None:
                         rates = chip_rates(Objective(metric.kind), chip, task.training.devices)
-                        known[metric.name] = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
+                        known[metric.name] = float(
+                            rates.value(np.asarray(placed.batch_s), placed.dynamic_j)
+                        )
                 if placed.plan is not None:
                     rows.append([known[name] for name in NAMES])
     return dict(zip(NAMES, np.array(rows).T, strict=True))
@@ -89,13 +99,17 @@ def rounded(values: Floats) -> set[tuple[float, ...]]:
     return {tuple(float(f"{value:.7g}") for value in column) for column in values.T}
 
 
-def brute(designs: dict[str, Floats], of: tuple[str, ...], inside: NDArray[np.bool_] | None = None) -> Floats:
+def brute(
+    designs: dict[str, Floats], of: tuple[str, ...], inside: NDArray[np.bool_] | None = None
+) -> Floats:
     values = np.stack([designs[name] for name in of])
     values = values if inside is None else values[:, inside]
     return np.asarray(values[:, undominated(values, np.arange(values.shape[1]))])
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))])
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))]
+)
 def test_a_front_is_what_brute_force_finds(seed: int) -> None:
     job = small_job(seed)
     designs = every_design(job)
@@ -103,16 +117,24 @@ def test_a_front_is_what_brute_force_finds(seed: int) -> None:
     limits = {
         "": None,
         f"area={middle['area']!r}": designs["area"] <= middle["area"] * (1 + 1e-9),
-        f"throughput={64 / middle['throughput']!r}": designs["throughput"] <= middle["throughput"] * (1 + 1e-9),
+        f"throughput={64 / middle['throughput']!r}": designs["throughput"]
+        <= middle["throughput"] * (1 + 1e-9),
         f"carbon={middle['carbon']!r}": designs["carbon"] <= middle["carbon"] * (1 + 1e-9),
     }
     for of in FRONTS:
         for limit, inside in limits.items():
             found = found_by(job, asked_of(of, [limit] if limit else []))
-            assert rounded(found.archive.values[: len(of)]) == rounded(brute(designs, of, inside)), (of, limit)
-            # Where two metrics come with a run, configurations that do not fit keep the bounds that they had.
+            assert rounded(found.archive.values[: len(of)]) == rounded(
+                brute(designs, of, inside)
+            ), (of, limit)
+            # Where two metrics come with a run, configurations that do not fit keep the bounds that
+            # they had.
             ran = list(found.evaluated.values())
-            gap = gap_of_ways(closed_units(found), ran, 0.0) if found.several else gap_of(listed_of(found))
+            gap = (
+                gap_of_ways(closed_units(found), ran, 0.0)
+                if found.several
+                else gap_of(listed_of(found))
+            )
             assert gap == 0.0
             assert not found.alive.any()
 
@@ -125,9 +147,16 @@ def test_a_front_is_what_brute_force_finds(seed: int) -> None:
     rows=st.lists(st.sampled_from([16, 32, 64, 128]), min_size=1, max_size=2, unique=True),
     share=st.floats(0.2, 1.0),
 )
-def test_any_small_space(seed: int, of: tuple[str, ...], cores: list[int], rows: list[int], share: float) -> None:
+def test_any_small_space(
+    seed: int, of: tuple[str, ...], cores: list[int], rows: list[int], share: float
+) -> None:
     task = made_task(seed, microbatches=(1,))
-    axes: dict[str, Any] = {"tensor_cores": sorted(cores), "rows": sorted(rows), "vector_cores": [1, 8], "lanes": [64]}
+    axes: dict[str, Any] = {
+        "tensor_cores": sorted(cores),
+        "rows": sorted(rows),
+        "vector_cores": [1, 8],
+        "lanes": [64],
+    }
     job = made_job((task,), global_buffer=["4 MiB"], **axes)
     designs = every_design(job)
     limit = float(np.quantile(designs["power"], share))
@@ -136,14 +165,20 @@ def test_any_small_space(seed: int, of: tuple[str, ...], cores: list[int], rows:
     assert rounded(found.archive.values[: len(of)]) == rounded(brute(designs, of, inside))
 
 
-@pytest.mark.parametrize("of", [("throughput", "area"), ("throughput", "power", "area"), ("cost", "area")])
+@pytest.mark.parametrize(
+    "of", [("throughput", "area"), ("throughput", "power", "area"), ("cost", "area")]
+)
 def test_every_design_is_the_best_within_its_own_limits(of: tuple[str, ...]) -> None:
     job = made_job((made_task(7),))
     asked = asked_of(of)
     found, own = found_by(job, asked), job_for(job, asked)
     assert found.archive.values.shape[1] > 2
     for column in found.archive.values.T:
-        limits = {name: float(value) for name, value in zip(of, column, strict=True) if name in ("area", "power")}
+        limits = {
+            name: float(value)
+            for name, value in zip(of, column, strict=True)
+            if name in ("area", "power")
+        }
         within = replace(own, space=job.space.within(limits))
         best = search(within, scale_for(within)).best
         assert column[0] == pytest.approx(best, rel=1e-9)
@@ -162,7 +197,9 @@ def test_several_models_are_weighed_by_their_mean() -> None:
             assert owned is not None and figures is not None
             rows.append([exact_score(own, scale, opened, number, hbm), owned.usd])
     values = np.array(rows).T[:, np.isfinite(np.array(rows)[:, 0])]
-    assert rounded(found.archive.values) == rounded(values[:, undominated(values, np.arange(values.shape[1]))])
+    assert rounded(found.archive.values) == rounded(
+        values[:, undominated(values, np.arange(values.shape[1]))]
+    )
 
 
 def test_workers_change_nothing() -> None:
@@ -200,10 +237,14 @@ def test_a_larger_space_is_never_worse(seed: int, of: tuple[str, ...]) -> None:
 
 
 @given(
-    st.lists(st.tuples(*[st.floats(1e-6, 1e6, allow_subnormal=False)] * 3), min_size=1, max_size=30),
+    st.lists(
+        st.tuples(*[st.floats(1e-6, 1e6, allow_subnormal=False)] * 3), min_size=1, max_size=30
+    ),
     st.randoms(use_true_random=False),
 )
-def test_the_undominated_are_one_set_in_any_order(rows: list[tuple[float, ...]], rng: object) -> None:
+def test_the_undominated_are_one_set_in_any_order(
+    rows: list[tuple[float, ...]], rng: object
+) -> None:
     values, numbers = np.array(rows).T, np.arange(len(rows))
     kept = undominated(values, numbers)
     own = steps(values)
@@ -244,7 +285,9 @@ def test_a_front_out_of_time_before_its_bounds_has_designs_and_says_that_all_els
     own, never = job_for(job, asked), Deadline(monotonic() + 1e6)
     whole = found_by(job, asked)
     in_time = front(own, asked, scales_for(own, asked), workers(1), deadline=never, ending=Ending())
-    assert in_time.archive.values.tolist() == whole.archive.values.tolist(), "what was opened first changes nothing"
+    assert in_time.archive.values.tolist() == whole.archive.values.tolist(), (
+        "what was opened first changes nothing"
+    )
 
     def late(*_: object) -> None:
         raise OutOfTime
@@ -255,7 +298,10 @@ def test_a_front_out_of_time_before_its_bounds_has_designs_and_says_that_all_els
     assert state.stopped and len(state.archive.numbers)
     designs = every_design(job)
     for column in state.archive.values[: len(of)].T:
-        assert any(np.allclose(column, [designs[name][at] for name in of]) for at in range(len(designs["area"])))
+        assert any(
+            np.allclose(column, [designs[name][at] for name in of])
+            for at in range(len(designs["area"]))
+        )
     reasons = {one.reason for one in closed_units(state)}
     assert {"open", "evaluated"} <= reasons
     gap = gap_of_ways(closed_units(state), [], 0.0) if state.several else gap_of(listed_of(state))

@@ -1,4 +1,5 @@
-"""Fronts on networks of levels, and of several models in any metrics: what brute force finds, design by design."""
+"""Fronts on networks of levels, and of several models in any metrics: what brute force finds,
+design by design."""
 
 import json
 import re
@@ -40,17 +41,24 @@ from tests.search.test_cluster_study import STUDY
 from tests.search.test_study import SPACE
 
 Floats = NDArray[np.float64]
-SEVERAL = [("throughput", "energy"), ("throughput", "cost", "area"), ("energy", "carbon", "throughput")]
+SEVERAL = [
+    ("throughput", "energy"),
+    ("throughput", "cost", "area"),
+    ("energy", "carbon", "throughput"),
+]
 
 
 def _ways(job: SearchJob, number: int, size: int) -> list[list[tuple[float, float]]]:
-    """Seconds and joules of a batch of every configuration that fits, by model, each placed alone."""
+    """Seconds and joules of a batch of every configuration that fits, by model, each placed
+    alone."""
     opened, found = enumerate_space(job.space), list[list[tuple[float, float]]]()
     chip, table = opened.chip(number, size), opened.space.technology
     for task in job.models:
         own = []
         for configuration in task.configurations:
-            placed = placed_on(task, configuration, layers_on(task, configuration.graph, chip, table), size, table)
+            placed = placed_on(
+                task, configuration, layers_on(task, configuration.graph, chip, table), size, table
+            )
             own += [] if placed.plan is None else [(placed.batch_s, placed.dynamic_j)]
         found.append(own)
     return found
@@ -60,11 +68,16 @@ Ways = dict[tuple[int, int], list[list[tuple[float, float]]]]
 
 
 def _every_way(job: SearchJob) -> Ways:
-    return {(at, size): _ways(job, at, size) for at in range(len(enumerate_space(job.space))) for size in job.hbm_bytes}
+    return {
+        (at, size): _ways(job, at, size)
+        for at in range(len(enumerate_space(job.space)))
+        for size in job.hbm_bytes
+    }
 
 
 def _by_brute_force(job: SearchJob, asked: RequestedMetrics, every: Ways) -> set[tuple[float, ...]]:
-    """Every chip, memory and combination of configurations in every metric; those that none beats."""
+    """Every chip, memory and combination of configurations in every metric; those that none
+    beats."""
     opened, scales, rows = enumerate_space(job.space), scales_for(job_for(job, asked), asked), []
     for (number, size), own in every.items():
         chip = opened.chip(number, size)
@@ -77,7 +90,9 @@ def _by_brute_force(job: SearchJob, asked: RequestedMetrics, every: Ways) -> set
             "embodied": owned.kgco2e,
         }
         kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
-        rates = [chip_rates(Objective(kind), chip, job.models[0].training.devices) for kind in kinds]
+        rates = [
+            chip_rates(Objective(kind), chip, job.models[0].training.devices) for kind in kinds
+        ]
         for configurations in product(*own):
             for metric, scale, rate in zip(asked.runs, scales, rates, strict=True):
                 values = [float(rate.value(np.asarray(s), j)) for s, j in configurations]
@@ -102,13 +117,18 @@ def _check(job: SearchJob, *fronts: tuple[tuple[str, ...], tuple[str, ...]]) -> 
     for of, within in fronts:
         asked = asked_of(of, within)
         found = _found(job, asked)
-        assert rounded(found.archive.values[: len(of)]) == _by_brute_force(job, asked, every), (of, within)
+        assert rounded(found.archive.values[: len(of)]) == _by_brute_force(job, asked, every), (
+            of,
+            within,
+        )
         assert not found.alive.any()
 
 
 @pytest.mark.parametrize("schedule", ["companions", pytest.param("links", marks=pytest.mark.slow)])
 def test_a_front_on_levels_is_what_brute_force_finds(schedule: Any) -> None:
-    task = cluster_task("llama", stack="megatron-core", widths=(2,), microbatches=(1,), schedule=schedule)
+    task = cluster_task(
+        "llama", stack="megatron-core", widths=(2,), microbatches=(1,), schedule=schedule
+    )
     job = cluster_job((task,), rows=[16], lanes=[16, 64])
     _check(
         job,
@@ -120,9 +140,19 @@ def test_a_front_on_levels_is_what_brute_force_finds(schedule: Any) -> None:
 
 @st.composite
 def _jobs(draw: st.DrawFn, models: int) -> SearchJob:
-    axes: dict[str, Any] = {"tensor_cores": [1, 8], "rows": [16, 128], "lanes": [8, 64], "vector_cores": [1]}
-    axes = {name: sorted(draw(st.sets(st.sampled_from(v), min_size=1, max_size=2))) for name, v in axes.items()}
-    tasks = draw(st.lists(DRAWN_TASKS, min_size=1, max_size=models, unique_by=lambda task: task.name))
+    axes: dict[str, Any] = {
+        "tensor_cores": [1, 8],
+        "rows": [16, 128],
+        "lanes": [8, 64],
+        "vector_cores": [1],
+    }
+    axes = {
+        name: sorted(draw(st.sets(st.sampled_from(v), min_size=1, max_size=2)))
+        for name, v in axes.items()
+    }
+    tasks = draw(
+        st.lists(DRAWN_TASKS, min_size=1, max_size=models, unique_by=lambda task: task.name)
+    )
     tasks = [replace(task, training=replace(task.training, devices=8)) for task in tasks]
     memories = draw(st.sampled_from([(MIB, 64 * MIB), (2 * MIB,)]))
     job = cluster_job(tuple(tasks), hbm=memories, columns=[32], global_buffer=[2 * MIB], **axes)
@@ -147,11 +177,17 @@ def test_many_fronts_on_any_levels_of_several_models(job: SearchJob, of: tuple[s
 
 @pytest.mark.parametrize(
     "mean",
-    ["geometric", pytest.param("arithmetic", marks=pytest.mark.slow), pytest.param("regret", marks=pytest.mark.slow)],
+    [
+        "geometric",
+        pytest.param("arithmetic", marks=pytest.mark.slow),
+        pytest.param("regret", marks=pytest.mark.slow),
+    ],
 )
 def test_several_models_in_several_metrics_of_a_run(mean: Mean) -> None:
     tasks = (made_task(5, microbatches=(1,)), made_task(6, microbatches=(1,)))
-    job = made_job(tasks, tensor_cores=[1, 8], vector_cores=[1], lanes=[16], global_buffer=["2 MiB"], rows=[32])
+    job = made_job(
+        tasks, tensor_cores=[1, 8], vector_cores=[1], lanes=[16], global_buffer=["2 MiB"], rows=[32]
+    )
     job = replace(job, objective=Objective(mean=mean))
     carbon = float(np.median(_found(job, asked_of("throughput,carbon")).archive.values[1]))
     _check(job, *((of, ()) for of in SEVERAL), (("throughput", "area"), (f"carbon={carbon!r}",)))
@@ -159,15 +195,19 @@ def test_several_models_in_several_metrics_of_a_run(mean: Mean) -> None:
 
 @pytest.mark.slow
 def test_models_on_levels_are_combined_way_by_way() -> None:
-    tasks = tuple(cluster_task(model, widths=(1, 2), microbatches=(1,)) for model in ("gpt", "llama"))
+    tasks = tuple(
+        cluster_task(model, widths=(1, 2), microbatches=(1,)) for model in ("gpt", "llama")
+    )
     _check(cluster_job(tasks, rows=[16]), (("throughput", "energy"), ()))
 
 
 def test_a_unit_is_finished_in_one_opening(tmp_path: Path) -> None:
-    """What a journal has is not opened again, so a configuration that the fastest one of its unit hides must not be
-    left in it: here the fastest breaks the limit."""
+    """What a journal has is not opened again, so a configuration that the fastest one of its unit
+    hides must not be left in it: here the fastest breaks the limit."""
     task = made_task(4, widths=(1, 2), microbatches=(1,))
-    job = made_job((task,), tensor_cores=[1, 8], vector_cores=[1], lanes=[16], global_buffer=["2 MiB"])
+    job = made_job(
+        (task,), tensor_cores=[1, 8], vector_cores=[1], lanes=[16], global_buffer=["2 MiB"]
+    )
     joules = np.sort(_found(job, asked_of("throughput,energy")).archive.values[1])
     asked = asked_of("throughput,area", [f"energy={float(joules[len(joules) // 2])!r}"])
     done = front_in(tmp_path / "run", Papers(""), job, asked)
@@ -186,7 +226,8 @@ def test_workers_change_nothing_of_several_models() -> None:
 
 
 def _page_holds(page: str, document: dict[str, Any]) -> None:
-    """Every point is in the numbers that the plot is drawn from, with its name and metrics, and in the table once."""
+    """Every point is in the numbers that the plot is drawn from, with its name and metrics, and in
+    the table once."""
     points = document["points"]
     drawn = json.loads(page.partition('id="numbers">')[2].partition("</script>")[0])["scatter"]
     assert drawn["names"] == [point["chip"]["name"] for point in points]
@@ -194,7 +235,9 @@ def _page_holds(page: str, document: dict[str, Any]) -> None:
     for name in document["of"]:
         column = columns[metric_words(name)]
         assert column["unit"] == document["units"][name].replace("mm2", "mm²")
-        assert column["values"] == pytest.approx([point["metrics"][name] for point in points], rel=1e-5)
+        assert column["values"] == pytest.approx(
+            [point["metrics"][name] for point in points], rel=1e-5
+        )
     assert all(len(one["values"]) == len(points) for one in drawn["columns"])
     places = [str(at) for at in range(len(points))]
     assert re.findall(r'<tr data-at="(\d+)">', page) == places
@@ -207,20 +250,39 @@ def _page_holds(page: str, document: dict[str, Any]) -> None:
     [
         ("", "throughput,area"),
         pytest.param("", "throughput,energy,price", marks=pytest.mark.slow),
-        pytest.param('{name = "opt-350m", sequence = 64, widths = [1]}', "throughput,carbon", marks=pytest.mark.slow),
+        pytest.param(
+            '{name = "opt-350m", sequence = 64, widths = [1]}',
+            "throughput,carbon",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_front_on_levels_is_written_verified_and_seen_when_changed(
     models: str, of: str, tmp_path: Path, phaze: Callable[..., Ran]
 ) -> None:
     (tmp_path / "space.toml").write_text(SPACE)
-    study = STUDY.format(folder=tmp_path).replace("[1, 2]}]", f"[1, 2]}}, {models}]").replace("[1, 2]\nseq", "[1]\nseq")
+    study = (
+        STUDY.format(folder=tmp_path)
+        .replace("[1, 2]}]", f"[1, 2]}}, {models}]")
+        .replace("[1, 2]\nseq", "[1]\nseq")
+    )
     (tmp_path / "study.toml").write_text(study)
-    arguments = ("front", tmp_path / "study.toml", "--of", of, "--out", tmp_path / "run", "--workers", "1")
+    arguments = (
+        "front",
+        tmp_path / "study.toml",
+        "--of",
+        of,
+        "--out",
+        tmp_path / "run",
+        "--workers",
+        "1",
+    )
     made = phaze(*arguments)
     assert made.code == 0, made.err
     good, covered = phaze("verify", tmp_path / "run", "--all"), of == "throughput,area"
-    assert (good.code, " holds" in " ".join(good.out.split())) == ((0, True) if covered else (3, False)), good.out
+    assert (good.code, " holds" in " ".join(good.out.split())) == (
+        (0, True) if covered else (3, False)
+    ), good.out
     text = (tmp_path / "run" / "front.json").read_text()
     document = json.loads(text)
     assert {"sequence_parallel", "attention"} <= document["points"][0]["models"][0].keys()

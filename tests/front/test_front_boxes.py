@@ -1,4 +1,5 @@
-"""Fronts of spaces that are looked at in boxes: the designs of one that looks at every chip, and no chip is lost."""
+"""Fronts of spaces that are looked at in boxes: the designs of one that looks at every chip, and no
+chip is lost."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -28,7 +29,9 @@ from tests.search.boxes.test_cluster_search import cluster_box_jobs
 from tests.search.made import made_job, made_task
 
 __all__ = ["small_boxes"]
-EVERY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+EVERY = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @pytest.fixture
@@ -53,7 +56,9 @@ def _named(state: FrontState) -> list[tuple[Any, ...]]:
     for number, values in zip(state.archive.numbers.tolist(), state.archive.values.T, strict=True):
         unit, place = divmod(number, state.span)
         chip, memory = state.place(unit)
-        rows.append((state.opened.name(chip), memory, place, *(float(f"{value:.9g}") for value in values)))
+        rows.append(
+            (state.opened.name(chip), memory, place, *(float(f"{value:.9g}") for value in values))
+        )
     return sorted(rows)
 
 
@@ -72,7 +77,14 @@ def _check(job: SearchJob, of: tuple[str, ...], within: list[str]) -> None:
         assert (found <= room[:, None]).all(axis=0).any()
 
 
-LIMITS = [[], ["area=40"], ["power=60"], ["price=200"], ["throughput=1000"], ["throughput=100000000"]]
+LIMITS = [
+    [],
+    ["area=40"],
+    ["power=60"],
+    ["price=200"],
+    ["throughput=1000"],
+    ["throughput=100000000"],
+]
 
 
 @settings(EVERY, max_examples=6)
@@ -112,7 +124,9 @@ def test_many_fronts_by_boxes_are_those_of_every_chip(
 
 
 @pytest.mark.parametrize("of", [("throughput", "area"), ("throughput", "energy", "price")])
-def test_no_design_of_the_coarse_grid_is_needed(small_boxes: None, coarse_grid: None, of: tuple[str, ...]) -> None:
+def test_no_design_of_the_coarse_grid_is_needed(
+    small_boxes: None, coarse_grid: None, of: tuple[str, ...]
+) -> None:
     """Limits that nothing of the coarse grid is within: what is left of the space has the front."""
     job = small_job(1)
     every = _found(job, asked_of(of, []), False)
@@ -131,21 +145,39 @@ def _points(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_a_front_by_boxes_is_written_verified_resumed_and_seen_when_changed(
-    small_boxes: None, coarse_grid: None, tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    small_boxes: None,
+    coarse_grid: None,
+    tmp_path: Path,
+    phaze: Callable[..., Ran],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def command(name: str) -> tuple[object, ...]:
-        return ("front", study, "--of", "throughput,price", "--out", tmp_path / name, "--workers", "1")
+        return (
+            "front",
+            study,
+            "--of",
+            "throughput,price",
+            "--out",
+            tmp_path / name,
+            "--workers",
+            "1",
+        )
 
     study, few = made_study(tmp_path), 1 << 40
     assert phaze(*command("boxes")).code == 0
     text = (tmp_path / "boxes" / "front.json").read_text()
-    assert phaze("verify", tmp_path / "boxes").code == 0, "chip by chip, numbers of combinations aside"
+    assert phaze("verify", tmp_path / "boxes").code == 0, (
+        "chip by chip, numbers of combinations aside"
+    )
     monkeypatch.setattr(checked_boxes, "MOST_CHIPS", 0)
     proved = phaze("verify", tmp_path / "boxes")
     assert proved.code == 0 and " boxes " in " ".join(proved.out.split()), proved.out
     assert phaze(*command("boxes")).code == 0
     assert (tmp_path / "boxes" / "front.json").read_text() == text, "it goes on from its journal"
-    assert phaze("report", tmp_path / "boxes", "--design", "0", "--out", tmp_path / "design.html").code == 0
+    assert (
+        phaze("report", tmp_path / "boxes", "--design", "0", "--out", tmp_path / "design.html").code
+        == 0
+    )
     document = json.loads(text)
     document["points"][0]["chip"]["number"] += 1
     (tmp_path / "boxes" / "front.json").write_text(json.dumps(document, indent=2) + "\n")
@@ -154,20 +186,29 @@ def test_a_front_by_boxes_is_written_verified_resumed_and_seen_when_changed(
     monkeypatch.setattr(opening, "BOXED", few)
     assert phaze(*command("every")).code == 0
     assert _points(tmp_path / "every") == _points(tmp_path / "boxes")
-    closed = [json.loads((tmp_path / one / "front.json").read_text())["certificate"] for one in ("every", "boxes")]
+    closed = [
+        json.loads((tmp_path / one / "front.json").read_text())["certificate"]
+        for one in ("every", "boxes")
+    ]
     assert closed[0]["units"] == closed[1]["units"]
     assert sum(closed[0]["closed"].values()) == sum(closed[1]["closed"].values())
 
 
 def test_a_front_out_of_time_before_its_boxes_says_that_all_else_is_open(
-    small_boxes: None, coarse_grid: None, tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    small_boxes: None,
+    coarse_grid: None,
+    tmp_path: Path,
+    phaze: Callable[..., Ran],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def late(*_: object) -> None:
         raise OutOfTime
 
     monkeypatch.setattr(boxed, "chips_left", late)
     out = tmp_path / "run"
-    ran = phaze("front", made_study(tmp_path), "--of", "throughput,area", "--out", out, "--time", "1000")
+    ran = phaze(
+        "front", made_study(tmp_path), "--of", "throughput,area", "--out", out, "--time", "1000"
+    )
     assert ran.code == 0, ran.err
     proof = json.loads((out / "front.json").read_text())["certificate"]
     assert proof["gap"] == 1.0 and proof["closed"]["open"] > 0

@@ -1,4 +1,5 @@
-"""``phaze front`` end to end: its files, its page, resuming after kills, verifying, refusals; the Python face."""
+"""``phaze front`` end to end: its files, its page, resuming after kills, verifying, refusals; the
+Python face."""
 
 import csv
 import html
@@ -56,27 +57,48 @@ def test_the_files_of_a_front(folder: Path, phaze: Callable[..., Ran]) -> None:
     document = _read(folder / "one")
     documents.check(FrontFile, document, "front.json")
     points = document["points"]
-    assert [point["metrics"]["area"] for point in points] == sorted(point["metrics"]["area"] for point in points)
+    assert [point["metrics"]["area"] for point in points] == sorted(
+        point["metrics"]["area"] for point in points
+    )
     assert document["certificate"]["gap"] == 0.0
     assert document["certificate"]["closed"]["bound"] > 0
-    rows = list(csv.DictReader((folder / "one" / "front.csv").read_text(encoding="utf-8").splitlines()))
-    assert [float(row["throughput"]) for row in rows] == [point["metrics"]["throughput"] for point in points]
+    rows = list(
+        csv.DictReader((folder / "one" / "front.csv").read_text(encoding="utf-8").splitlines())
+    )
+    assert [float(row["throughput"]) for row in rows] == [
+        point["metrics"]["throughput"] for point in points
+    ]
     page = (folder / "one" / "front.html").read_text(encoding="utf-8")
     assert page == front_page(document)
     assert page.count('<tr data-at="') == len(points)
-    shown = phaze("front", folder / "study.toml", "--of", "throughput,area", "--out", folder / "one")
+    shown = phaze(
+        "front", folder / "study.toml", "--of", "throughput,area", "--out", folder / "one"
+    )
     assert shown.code == 0
-    assert "Nothing in the space is at least as good in all and better in one." in " ".join(shown.out.split())
-    assert all(len(line) <= 80 for line in shown.out.splitlines() if not line.startswith("The front:"))
+    assert "Nothing in the space is at least as good in all and better in one." in " ".join(
+        shown.out.split()
+    )
+    assert all(
+        len(line) <= 80 for line in shown.out.splitlines() if not line.startswith("The front:")
+    )
     assert json.loads(phaze("schema", "front", "--json").out)["$id"] == "phaze.front/1"
 
 
-def test_a_front_names_its_network_and_stands_beside_shipped_chips(folder: Path, phaze: Callable[..., Ran]) -> None:
-    document, page = _read(folder / "one"), (folder / "one" / "front.html").read_text(encoding="utf-8")
-    shown = phaze("front", folder / "study.toml", "--of", "throughput,area", "--out", folder / "one")
+def test_a_front_names_its_network_and_stands_beside_shipped_chips(
+    folder: Path, phaze: Callable[..., Ran]
+) -> None:
+    document, page = (
+        _read(folder / "one"),
+        (folder / "one" / "front.html").read_text(encoding="utf-8"),
+    )
+    shown = phaze(
+        "front", folder / "study.toml", "--of", "throughput,area", "--out", folder / "one"
+    )
     said = " ".join(shown.out.split())
     label = document["cluster"]["label"]
-    dense = [point["plausibility"]["peak_flops_per_mm2"]["value"] / 1e12 for point in document["points"]]
+    dense = [
+        point["plausibility"]["peak_flops_per_mm2"]["value"] / 1e12 for point in document["points"]
+    ]
     shipped = document["points"][0]["plausibility"]["peak_flops_per_mm2"]["shipped_chip"]
     for text in (said, " ".join(html.unescape(page).split())):
         assert f"{label}; 8 devices" in text
@@ -92,15 +114,21 @@ def test_a_front_counts_its_designs_beyond_what_was_shipped(folder: Path) -> Non
         point["plausibility"]["warnings"] = []
     assert front_warning(document) == ""
     first, last = document["points"][0], document["points"][-1]
-    first["plausibility"]["warnings"] = last["plausibility"]["warnings"] = ["a clock of 9 GHz is 4 times the most"]
+    first["plausibility"]["warnings"] = last["plausibility"]["warnings"] = [
+        "a clock of 9 GHz is 4 times the most"
+    ]
     last["plausibility"]["clock_hz"]["ratio"] = 99.0
     count = len(document["points"])
-    assert f"2 of the {count} designs are beyond what was shipped; of {last['chip']['name']}" in front_warning(document)
+    assert (
+        f"2 of the {count} designs are beyond what was shipped; of {last['chip']['name']}"
+        in front_warning(document)
+    )
     assert "Trust the comparison of designs" in front_page(document)
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("precision", None), ("levels", "two"), ("link_bytes_per_s", []), ("stack", 3)]
+    ("key", "value"),
+    [("precision", None), ("levels", "two"), ("link_bytes_per_s", []), ("stack", 3)],
 )
 def test_a_front_that_lacks_what_its_page_says_is_refused_in_a_sentence(
     key: str, value: Any, folder: Path, tmp_path: Path, phaze: Callable[..., Ran]
@@ -134,7 +162,9 @@ def test_a_good_front_holds_and_others_do_not(
         shutil.copytree(folder / name, tmp_path / "bad")
         document = _read(tmp_path / "bad")
         change(document)
-        (tmp_path / "bad" / "front.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        (tmp_path / "bad" / "front.json").write_text(
+            json.dumps(document, indent=2) + "\n", encoding="utf-8"
+        )
         return phaze("verify", tmp_path / "bad", *options)
 
     def faster(document: dict[str, Any]) -> None:
@@ -168,13 +198,17 @@ def test_a_good_front_holds_and_others_do_not(
     ours = (faster, other_plan, other_chip, counts, limits, plausible, network)
     changes = ours if name == "one" else (faster,)
     for change in (*changes, missing):
-        ran = spoil(change, "--quick")  # what is shown is compared whole, whether or not the proof is run through again
+        ran = spoil(
+            change, "--quick"
+        )  # what is shown is compared whole, whether or not the proof is run through again
         assert ran.code == 1, change.__name__
         assert "does not hold" in " ".join(ran.out.split())
     assert spoil(missing).code == 1
 
 
-def test_a_journal_that_was_changed_is_not_believed(folder: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_journal_that_was_changed_is_not_believed(
+    folder: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     shutil.copytree(folder / "one", tmp_path / "bad")
     base = sqlite3.connect(tmp_path / "bad" / "journal.sqlite")
     base.execute("UPDATE closed SET bound = bound * 1.5 WHERE reason = 'bound'")
@@ -191,7 +225,11 @@ def test_one_sentence_where_there_is_no_front(tmp_path: Path, phaze: Callable[..
         (("--of", "throughput,speed"), 2, "speed"),
         (("--of", ""), 2, "no metric"),
         (("--of", "throughput,area", "--gap", "2"), 2, "gap"),
-        (("--of", "throughput,area", "--within", "area=1"), 3, "No design of the space few has area at most 1"),
+        (
+            ("--of", "throughput,area", "--within", "area=1"),
+            3,
+            "No design of the space few has area at most 1",
+        ),
         (("--of", "power,area", "--within", "throughput=1e12"), 3, "throughput at least 1e+12"),
         (("--of", "throughput,area", "--set", "hbm=['1 MiB']"), 3, "bert-large"),
     ):
@@ -208,9 +246,19 @@ def test_a_front_killed_at_any_moment_goes_on(tmp_path: Path) -> None:
     study = made_study(tmp_path)
 
     def start(out: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "phaze", "front", str(study), "--of", "throughput,area,price"]
+        command = [
+            sys.executable,
+            "-m",
+            "phaze",
+            "front",
+            str(study),
+            "--of",
+            "throughput,area,price",
+        ]
         command += ["--out", str(tmp_path / out), "--workers", "2"]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+        return subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        )
 
     began = time.monotonic()
     assert start("whole").wait() == 0
@@ -242,8 +290,12 @@ def test_what_the_journal_has_is_not_done_again(
 
 
 def test_from_python(folder: Path, tmp_path: Path) -> None:
-    found = face.front(folder / "study.toml", of=("throughput", "carbon", "area"), out=tmp_path / "run")
+    found = face.front(
+        folder / "study.toml", of=("throughput", "carbon", "area"), out=tmp_path / "run"
+    )
     assert found.document == _read(folder / "two")
     assert len(found.points) == len(found.frame()["throughput"])
     assert "throughput" in repr(found)
-    assert found.page(tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (
+        found.page(tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    )

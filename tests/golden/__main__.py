@@ -1,7 +1,8 @@
 """python -m tests.golden make | compare | verify [NAME ...] [--source FOLDER]
 
-make writes the answers anew, compare lists every difference (exit code 1 if there is one), verify answers
-anew and lets the phaze of a source folder, such as that of an earlier commit, verify every certificate.
+make writes the answers anew, compare lists every difference (exit code 1 if there is one), verify
+answers anew and lets the phaze of a source folder, such as that of an earlier commit, verify every
+certificate.
 """
 
 import argparse
@@ -26,7 +27,13 @@ def _compared(case: Case, make: bool) -> int:
         return 1
     seconds = time.perf_counter() - start
     wrong = list(differences(case, texts))
-    print(f"{case.name:24} {seconds:6.1f} s  {'same' if not wrong else 'written' if make else 'DIFFERENT'}", flush=True)
+    print(
+        (
+            f"{case.name:24} {seconds:6.1f} s  "
+            f"{'same' if not wrong else 'written' if make else 'DIFFERENT'}"
+        ),
+        flush=True,
+    )
     if make:
         write(case, texts)
         return 0
@@ -43,7 +50,9 @@ def _digest_of(source: str) -> str:
 
 def _python(source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": source}
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=environment)
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, env=environment
+    )
 
 
 def _verified(case: Case, source: str) -> int:
@@ -57,16 +66,26 @@ def _verified(case: Case, source: str) -> int:
             text = path.read_text(encoding="utf-8")
             path.write_text(OF_CODE.sub(rf'\g<1>{_digest_of(source)}"', text), encoding="utf-8")
         done = _python(source, "-m", "phaze", "verify", str(run), "--json")
-    print(f"{case.name:24} exit code {done.returncode}  {done.stdout[:200]}{done.stderr[-200:].strip()}", flush=True)
+    print(
+        (
+            f"{case.name:24} exit code {done.returncode}  "
+            f"{done.stdout[:200]}{done.stderr[-200:].strip()}"
+        ),
+        flush=True,
+    )
     return int(done.returncode != 0)
 
 
 def main() -> int:
     """Make, compare or verify all answers, or those named."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("action", choices=("make", "compare", "verify"))
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--source", default=str(ROOT / "src"), help="the src folder of the phaze that verifies")
+    parser.add_argument(
+        "--source", default=str(ROOT / "src"), help="the src folder of the phaze that verifies"
+    )
     options = parser.parse_args()
     chosen = [case for case in CASES if not options.names or case.name in options.names]
     if options.action == "verify":

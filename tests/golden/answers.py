@@ -41,7 +41,9 @@ def ask(case: Case, folder: Path) -> dict[str, str]:
     if done.returncode != case.exit_code:
         raise AssertionError(f"{case.name}: exit code {done.returncode}\n{done.stderr[-2000:]}")
     written = {name: (folder / "run" / name).read_text(encoding="utf-8") for name in case.files}
-    return {"answer.json": without_code(done.stdout)} | {name: without_code(text) for name, text in written.items()}
+    return {"answer.json": without_code(done.stdout)} | {
+        name: without_code(text) for name, text in written.items()
+    }
 
 
 def _first_difference(old: str, new: str) -> int:

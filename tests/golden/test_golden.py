@@ -10,7 +10,10 @@ from tests.golden.cases import CASES, Case
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, id=case.name, marks=() if case.quick else pytest.mark.slow) for case in CASES],
+    [
+        pytest.param(case, id=case.name, marks=() if case.quick else pytest.mark.slow)
+        for case in CASES
+    ],
 )
 def test_an_answer_is_the_one_on_file(case: Case, tmp_path: Path) -> None:
     assert list(differences(case, ask(case, tmp_path))) == []
@@ -22,7 +25,9 @@ def test_every_answer_on_file_has_its_question() -> None:
 
 def test_a_changed_digit_and_a_missing_file_are_differences() -> None:
     case = next(case for case in CASES if case.name == "search-paper")
-    texts = {path.name: path.read_text(encoding="utf-8") for path in (ANSWERS / case.name).iterdir()}
+    texts = {
+        path.name: path.read_text(encoding="utf-8") for path in (ANSWERS / case.name).iterdir()
+    }
     assert list(differences(case, texts)) == []
     changed = texts["result.json"].replace("1", "2", 1)
     assert len(list(differences(case, texts | {"result.json": changed}))) == 1

@@ -23,15 +23,29 @@ from phaze.graph.opset import KINDS
 from phaze.graph.store import graph_from
 from phaze.graph.summary import SIZES
 
-VECTOR_KINDS = ("add", "multiply", "cast", "gelu", "dropout", "copy", "reduce", "softmax", "layer_norm", "scatter")
+VECTOR_KINDS = (
+    "add",
+    "multiply",
+    "cast",
+    "gelu",
+    "dropout",
+    "copy",
+    "reduce",
+    "softmax",
+    "layer_norm",
+    "scatter",
+)
 KIND_NAMES = ("product", "attention", "all_reduce", *VECTOR_KINDS)
 EMPTY = OperatorGraph((), (), (), ())
 # Files hold what can be printed: no control characters, no halves of characters.
 PRINTED = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=9)
 
 
-def operator(number: int, kind: str, reads: Sequence[int], writes: Sequence[int], size: int = 8) -> Operator:
-    """An operator of ``kind`` whose sizes are all ``size`` and whose operands are 2 ``size`` bytes each."""
+def operator(
+    number: int, kind: str, reads: Sequence[int], writes: Sequence[int], size: int = 8
+) -> Operator:
+    """An operator of ``kind`` whose sizes are all ``size`` and whose operands are 2 ``size`` bytes
+    each."""
     core: Core = KINDS[kind].core
     sizes = tuple((name, size) for name in SIZES[KINDS[kind].rule])
     inputs, outputs = ([Access(tensor, 2 * size) for tensor in group] for group in (reads, writes))
@@ -39,8 +53,8 @@ def operator(number: int, kind: str, reads: Sequence[int], writes: Sequence[int]
 
 
 def graph(operators: Sequence[Operator], outputs: Sequence[int] = ()) -> OperatorGraph:
-    """The graph of ``operators``; ``outputs`` default to what nobody reads. Tensor 1 is a parameter, those from 10
-    on are intermediate."""
+    """The graph of ``operators``; ``outputs`` default to what nobody reads. Tensor 1 is a
+    parameter, those from 10 on are intermediate."""
     written = {access.tensor for op in operators for access in op.writes}
     read = {access.tensor for op in operators for access in op.reads}
     tensors: dict[int, Tensor] = {}
@@ -53,14 +67,17 @@ def graph(operators: Sequence[Operator], outputs: Sequence[int] = ()) -> Operato
 
 @st.composite
 def graphs(draw: st.DrawFn, most: int = 14, first: int = 0) -> OperatorGraph:
-    """Any graph: operator i writes tensor 100 + i and reads earlier ones, inputs 0..3 among them."""
+    """Any graph: operator i writes tensor 100 + i and reads earlier ones, inputs 0..3 among
+    them."""
     count = draw(st.integers(1, most))
     operators: list[Operator] = []
     for place in range(count):
         earlier = [*range(4), *(100 + first + i for i in range(place))]
         reads = draw(st.lists(st.sampled_from(earlier), min_size=1, max_size=3, unique=True))
         kind = draw(st.sampled_from(KIND_NAMES))
-        operators.append(operator(first + place, kind, reads, [100 + first + place], draw(st.integers(1, 64))))
+        operators.append(
+            operator(first + place, kind, reads, [100 + first + place], draw(st.integers(1, 64)))
+        )
     made = graph(operators)
     kept = draw(st.lists(st.sampled_from([op.writes[0].tensor for op in operators]), unique=True))
     return graph(operators, sorted({*made.outputs, *kept}))

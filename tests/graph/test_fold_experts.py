@@ -17,7 +17,14 @@ LENGTH = 1024
 
 @cache
 def _at(tensor: int, sequence: int, spread: bool = True) -> Model:
-    return load_model("mixtral-8x7b", tensor, 1, sequence, attention="fused", sequence_parallel=spread and tensor > 1)
+    return load_model(
+        "mixtral-8x7b",
+        tensor,
+        1,
+        sequence,
+        attention="fused",
+        sequence_parallel=spread and tensor > 1,
+    )
 
 
 def _expert_ops(layer: Layer) -> list[list[tuple[str, tuple[tuple[str, int], ...]]]]:
@@ -28,12 +35,16 @@ def _expert_ops(layer: Layer) -> list[list[tuple[str, tuple[tuple[str, int], ...
 
 
 @pytest.mark.parametrize("tensor", [2, 4, 8])
-def test_a_folded_block_has_the_experts_of_one_rank_and_the_attention_of_the_group(tensor: int) -> None:
+def test_a_folded_block_has_the_experts_of_one_rank_and_the_attention_of_the_group(
+    tensor: int,
+) -> None:
     wide, narrow = _at(tensor, LENGTH), _at(1, LENGTH // tensor)
     folded = folded_model(wide, narrow).layers[1]
     assert _expert_ops(folded) == _expert_ops(narrow.layers[1])
     attention = [op for op in folded.forward.operators if op.module.startswith("self_attn")]
-    assert attention == [op for op in wide.layers[1].forward.operators if op.module.startswith("self_attn")]
+    assert attention == [
+        op for op in wide.layers[1].forward.operators if op.module.startswith("self_attn")
+    ]
     kinds = [op.kind for op in folded.forward.operators if op.core == "network"]
     assert kinds == ["all_gather", "reduce_scatter"]
 
@@ -53,7 +64,11 @@ def test_experts_cut_by_the_tensor_width_are_those_of_the_traced_style() -> None
     cut = expert_split(folded_model(wide, narrow).layers[1], 1, 4, tokens=LENGTH // 4)
     products = [
         [
-            sorted(op.sizes for op in graph.operators if op.kind == "product" and op.module == "mlp.experts")
+            sorted(
+                op.sizes
+                for op in graph.operators
+                if op.kind == "product" and op.module == "mlp.experts"
+            )
             for graph in (layer.forward, layer.backward)
         ]
         for layer in (cut, wide.layers[1])

@@ -38,7 +38,11 @@ def test_a_chain_of_elementwise_operators_becomes_one() -> None:
         [14, 15],
     )
     after = rules.chains(before)
-    assert shown(after) == ["product(0,1)->10", "add+gelu+dropout(10,2)->13,14", "product(13,3)->15"]
+    assert shown(after) == [
+        "product(0,1)->10",
+        "add+gelu+dropout(10,2)->13,14",
+        "product(13,3)->15",
+    ]
     chain = after.operators[1]
     assert (chain.id, chain.kind, chain.core) == (1, "fused", "vector")
     assert chain.bytes == 4 * 16
@@ -72,7 +76,9 @@ def test_a_scatter_into_a_part_does_not_clear_the_rest() -> None:
     assert rules.chains(before) is before
 
 
-def test_values_that_are_a_series_are_made_where_they_are_scattered_and_nothing_else_joins() -> None:
+def test_values_that_are_a_series_are_made_where_they_are_scattered_and_nothing_else_joins() -> (
+    None
+):
     before = graph(
         [
             operator(0, "gelu", [0], [9]),
@@ -209,25 +215,37 @@ def test_a_rule_keeps_work_paths_operands_and_order(rule: Rule, before: Operator
     after = rule(before)
     place = {op.id: i for i, op in enumerate(after.operators)}
     assert all(place[a] < place[b] for a, b in after.edges())
-    assert sorted(p.id for op in after.operators for p in contract.leaves(op)) == [op.id for op in before.operators]
+    assert sorted(p.id for op in after.operators for p in contract.leaves(op)) == [
+        op.id for op in before.operators
+    ]
     for work in (opset.flops, opset.vector_operations):
         assert sum(map(work, after.operators)) == sum(map(work, before.operators))
     assert paths(before) <= paths(after)
-    assert (after.inputs, after.outputs, after.tensors) == (before.inputs, before.outputs, before.tensors)
+    assert (after.inputs, after.outputs, after.tensors) == (
+        before.inputs,
+        before.outputs,
+        before.tensors,
+    )
     assert sum(op.bytes for op in after.operators) <= sum(op.bytes for op in before.operators)
     for op in after.operators:
         inner = {a.tensor for part in op.parts for a in part.writes}
-        outer = {a.tensor for other in after.operators if other is not op for a in other.reads} | set(after.outputs)
+        outer = {
+            a.tensor for other in after.operators if other is not op for a in other.reads
+        } | set(after.outputs)
         if op.parts:
             assert {a.tensor for a in op.writes} == inner & outer
-            assert {a.tensor for a in op.reads} == {a.tensor for p in op.parts for a in p.reads} - inner
+            assert {a.tensor for a in op.reads} == {
+                a.tensor for p in op.parts for a in p.reads
+            } - inner
             runnable = contract.in_order(op.parts)
             assert [part.id for part in runnable] == [part.id for part in op.parts]
 
 
 @given(graphs(30))
 @settings(max_examples=60, deadline=None)
-def test_a_level_is_stable_and_more_fusion_never_leaves_more_operators(before: OperatorGraph) -> None:
+def test_a_level_is_stable_and_more_fusion_never_leaves_more_operators(
+    before: OperatorGraph,
+) -> None:
     none, some, full = (fuse_graph(before, name) for name in ("none", "elementwise", "full"))
     assert none is before
     assert len(full.operators) <= len(some.operators) <= len(before.operators)
@@ -247,7 +265,8 @@ def test_what_is_known_of_a_structure_fuses_graphs_of_other_sizes_as_they_are_fu
         for op in drawn.operators:
             sizes = tuple((name, random.randint(1, 64)) for name, _ in op.sizes)
             reads, writes = (
-                tuple(Access(a.tensor, random.randint(1, 64)) for a in own) for own in (op.reads, op.writes)
+                tuple(Access(a.tensor, random.randint(1, 64)) for a in own)
+                for own in (op.reads, op.writes)
             )
             resized.append(replace(op, kind=kinds[op.id], sizes=sizes, reads=reads, writes=writes))
         before = replace(drawn, operators=tuple(resized))
@@ -276,6 +295,12 @@ def test_changed_work_would_be_noticed() -> None:
             contract.check_conserved(before, wrong)
     with pytest.raises(ValueError, match="cycle"):
         partition = FusionPartition.of(
-            graph([operator(0, "add", [0], [10]), operator(1, "add", [10], [11]), operator(2, "add", [10, 11], [12])])
+            graph(
+                [
+                    operator(0, "add", [0], [10]),
+                    operator(1, "add", [10], [11]),
+                    operator(2, "add", [10, 11], [12]),
+                ]
+            )
         )
         partition.merge(0, 2)

@@ -1,4 +1,5 @@
-"""The family ``moe`` by its sizes: the same work, weights and collectives as the named models of those sizes."""
+"""The family ``moe`` by its sizes: the same work, weights and collectives as the named models of
+those sizes."""
 
 from typing import Any
 
@@ -10,7 +11,8 @@ from phaze.graph.summary import summary
 from phaze.graph.zoo import load_family, load_model
 
 MIXTRAL: dict[str, Any] = {
-    "hidden": 4096, "layers": 32, "heads": 32, "kv_heads": 8, "head_dim": 128, "vocabulary": 32000, "sequence": 4096,
+    "hidden": 4096, "layers": 32, "heads": 32, "kv_heads": 8, "head_dim": 128, "vocabulary": 32000,
+    "sequence": 4096,
     "experts": 8, "active": 2, "expert_mlp": 14336,
 }  # fmt: skip
 
@@ -21,7 +23,9 @@ def _family(**changes: Any) -> Model:
 
 
 @pytest.mark.parametrize(("tensor", "spread"), [(1, False), (4, False), (8, True)])
-def test_a_mixtral_by_its_sizes_has_the_work_weights_and_collectives_of_mixtral(tensor: int, spread: bool) -> None:
+def test_a_mixtral_by_its_sizes_has_the_work_weights_and_collectives_of_mixtral(
+    tensor: int, spread: bool
+) -> None:
     named = load_model("mixtral-8x7b", tensor, 2, 4096, attention="fused", sequence_parallel=spread)
     ours, theirs = summary(_family(tensor=tensor, sequence_parallel=spread)), summary(named)
     for key in ("parameters", "forward_flops", "backward_flops"):
@@ -29,7 +33,9 @@ def test_a_mixtral_by_its_sizes_has_the_work_weights_and_collectives_of_mixtral(
 
     def many(found: dict[str, Any]) -> list[tuple[Any, ...]]:
         # Weights of routed tokens may be of 16 or 32 bits: a few kB.
-        rows = [(row["kind"], row["pass"], row["count"], row["bytes"]) for row in found["collectives"]]
+        rows = [
+            (row["kind"], row["pass"], row["count"], row["bytes"]) for row in found["collectives"]
+        ]
         return sorted((*row, size if size > 1e6 else 0) for *row, size in rows)
 
     assert many(ours) == many(theirs)
@@ -58,7 +64,9 @@ def test_the_first_layers_may_have_a_perceptron_and_all_a_shared_expert() -> Non
         ({"tensor": 3}, "TP degrees"),
     ],
 )
-def test_sizes_that_are_not_bundled_are_refused_in_a_sentence(changes: dict[str, Any], words: str) -> None:
+def test_sizes_that_are_not_bundled_are_refused_in_a_sentence(
+    changes: dict[str, Any], words: str
+) -> None:
     with pytest.raises(InputError, match=words):
         _family(**changes)
 

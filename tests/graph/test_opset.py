@@ -18,7 +18,9 @@ def test_a_name_is_found_with_and_without_its_overload() -> None:
 
 
 def sized(kind: str, **sizes: int) -> Operator:
-    return Operator(0, kind, KINDS[kind].core, tuple(sizes.items()), (Access(0, 2),), (Access(1, 2),))
+    return Operator(
+        0, kind, KINDS[kind].core, tuple(sizes.items()), (Access(0, 2),), (Access(1, 2),)
+    )
 
 
 def test_a_product_does_two_operations_for_each_multiplication() -> None:
@@ -27,7 +29,9 @@ def test_a_product_does_two_operations_for_each_multiplication() -> None:
 
 def test_backward_of_fused_attention_makes_the_scores_again() -> None:
     sizes = {"batch": 2, "queries": 16, "keys": 16, "width": 8, "value_width": 8}
-    assert flops(sized("attention_backward", **sizes)) == pytest.approx(2.5 * flops(sized("attention", **sizes)))
+    assert flops(sized("attention_backward", **sizes)) == pytest.approx(
+        2.5 * flops(sized("attention", **sizes))
+    )
 
 
 def test_a_fused_operator_does_the_work_of_its_parts() -> None:

@@ -15,15 +15,25 @@ from phaze.graph.zoo import load_model
 def counted(keys: int, causal: bool, window: int) -> int:
     """Every pair of a head with as many queries as keys, one by one."""
     near = window or keys
-    return sum(1 for i in range(keys) for j in range(keys) if abs(i - j) < near and (j <= i or not causal))
+    return sum(
+        1 for i in range(keys) for j in range(keys) if abs(i - j) < near and (j <= i or not causal)
+    )
 
 
 @given(st.integers(1, 40), st.booleans(), st.integers(0, 50))
-def test_pairs_of_a_head_are_those_that_its_mask_leaves(keys: int, causal: bool, window: int) -> None:
+def test_pairs_of_a_head_are_those_that_its_mask_leaves(
+    keys: int, causal: bool, window: int
+) -> None:
     assert pairs(keys, keys, causal, window) == counted(keys, causal, window)
 
 
-@given(st.integers(1, 4096), st.integers(1, 4096), st.booleans(), st.integers(1, 5000), st.integers(0, 5000))
+@given(
+    st.integers(1, 4096),
+    st.integers(1, 4096),
+    st.booleans(),
+    st.integers(1, 5000),
+    st.integers(0, 5000),
+)
 def test_a_shorter_window_and_a_mask_never_add_pairs(
     queries: int, keys: int, causal: bool, window: int, more: int
 ) -> None:
@@ -35,7 +45,9 @@ def test_a_shorter_window_and_a_mask_never_add_pairs(
 @pytest.mark.parametrize("name", ["gpt2-xl", "opt-350m", "llama2-7b", "mixtral-8x7b"])
 def test_decoders_are_causal_and_skip_half_of_their_scores(name: str) -> None:
     model = load_model(name, 1, 1, 512, attention="fused")
-    kinds = [op for layer in model.layers for op in layer.forward.operators if op.kind == "attention"]
+    kinds = [
+        op for layer in model.layers for op in layer.forward.operators if op.kind == "attention"
+    ]
     assert kinds and all(op.size("causal") == 1 and op.size("window") == 0 for op in kinds)
     found = summary(model)
     scores = sum(

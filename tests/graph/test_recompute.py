@@ -11,23 +11,35 @@ SIZE = 8
 def operator(number: int, kind: str, reads: tuple[int, ...], writes: tuple[int, ...]) -> Operator:
     core: Core = "tensor" if kind == "product" else "vector"
     return Operator(
-        number, kind, core, (), tuple(Access(t, SIZE) for t in reads), tuple(Access(t, SIZE) for t in writes)
+        number,
+        kind,
+        core,
+        (),
+        tuple(Access(t, SIZE) for t in reads),
+        tuple(Access(t, SIZE) for t in writes),
     )
 
 
-def graph(steps: list[tuple[str, tuple[int, ...], tuple[int, ...]]], weights: tuple[int, ...]) -> OperatorGraph:
+def graph(
+    steps: list[tuple[str, tuple[int, ...], tuple[int, ...]]], weights: tuple[int, ...]
+) -> OperatorGraph:
     operators = tuple(operator(i, *step) for i, step in enumerate(steps))
     written = {t for _, _, writes in steps for t in writes}
     numbers = sorted(written | {t for _, reads, _ in steps for t in reads})
 
     def role(number: int) -> Role:
-        return "intermediate" if number in written else "parameter" if number in weights else "input"
+        return (
+            "intermediate" if number in written else "parameter" if number in weights else "input"
+        )
 
     tensors = tuple(Tensor(n, 4, 2, role(n)) for n in numbers)
-    return OperatorGraph(tensors, operators, tuple(sorted(set(numbers) - written)), (steps[-1][2][0],))
+    return OperatorGraph(
+        tensors, operators, tuple(sorted(set(numbers) - written)), (steps[-1][2][0],)
+    )
 
 
-# x(0), weights 1-4; q(10), k(11), v(12), scores(13), probabilities(14), dropped(15, mask 16), context(17), out(18)
+# x(0), weights 1-4; q(10), k(11), v(12), scores(13), probabilities(14), dropped(15, mask 16),
+# context(17), out(18)
 ATTENTION = graph(
     [
         ("product", (0, 1), (10,)),
@@ -42,7 +54,12 @@ ATTENTION = graph(
     weights=(1, 2, 3, 4),
 )
 ROUTER = graph(
-    [("product", (0, 1), (10,)), ("softmax", (10,), (11,)), ("multiply", (11, 0), (12,)), ("product", (12, 2), (13,))],
+    [
+        ("product", (0, 1), (10,)),
+        ("softmax", (10,), (11,)),
+        ("multiply", (11, 0), (12,)),
+        ("product", (12, 2), (13,)),
+    ],
     weights=(1, 2),
 )
 

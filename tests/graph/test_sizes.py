@@ -1,4 +1,5 @@
-"""Sizes as sums of monomials: text and back, exact fits, held-out points, and what cannot be fitted."""
+"""Sizes as sums of monomials: text and back, exact fits, held-out points, and what cannot be
+fitted."""
 
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,8 @@ from phaze.graph.sizes import Expression, Term, constant, one_sum, parse, text
 from phaze.graph.template import Symbolic, filled, group_alike, leaves, symbolic, template
 
 POINTS = tuple(
-    {"b": b, "s": s} for b, s in ((2, 16), (4, 16), (2, 32), (4, 32), (6, 48), (2, 48), (64, 64), (3, 80), (5, 24))
+    {"b": b, "s": s}
+    for b, s in ((2, 16), (4, 16), (2, 32), (4, 32), (6, 48), (2, 48), (64, 64), (3, 80), (5, 24))
 )
 SHAPES = ((), (("b", 1),), (("s", 1),), (("b", 1), ("s", 1)), (("b", 1), ("s", 2)), (("s", 2),))
 
@@ -33,7 +35,10 @@ def test_an_expression_is_the_same_after_text_and_back(left: Expression, right: 
 
 def test_text_reads_like_the_formula() -> None:
     found = parse("5*a*b*s^2*t^-1 + 34*b*h*s + 8*b*s")
-    assert found.at({"a": 16, "b": 1, "s": 512, "t": 1, "h": 1024}) == 34 * 512 * 1024 + 5 * 16 * 512**2 + 8 * 512
+    assert (
+        found.at({"a": 16, "b": 1, "s": 512, "t": 1, "h": 1024})
+        == 34 * 512 * 1024 + 5 * 16 * 512**2 + 8 * 512
+    )
     assert text(constant(0)) == "0"
     assert parse("0").at({}) == 0
     for wrong in ("", "x^", "2**b", "b + ", "B", "1.5", "b*-"):
@@ -59,14 +64,18 @@ def test_every_sum_of_known_monomials_is_found_exactly(weights: list[int]) -> No
 
 def test_a_total_of_known_parts_needs_few_points() -> None:
     parts = [tuple(p["b"] * p["s"] ** 2 for p in POINTS[:5]), tuple(3 * p["s"] for p in POINTS[:5])]
-    other = [tuple(p["b"] ** i * p["s"] ** j for p in POINTS[:5]) for i in range(3) for j in range(3)]
+    other = [
+        tuple(p["b"] ** i * p["s"] ** j for p in POINTS[:5]) for i in range(3) for j in range(3)
+    ]
     total = tuple(7 * a + 2 * b for a, b in zip(*parts, strict=True))
     found = fit(POINTS[:5], [*parts, *other, total], ("b", "s"), {total: parts})
     assert text(found[total]) == "7*b*s^2 + 6*s"
 
 
 def test_two_of_many_shapes_need_few_points() -> None:
-    shapes = [tuple(p["b"] ** i * p["s"] ** j for p in POINTS[:5]) for i in range(3) for j in range(3)]
+    shapes = [
+        tuple(p["b"] ** i * p["s"] ** j for p in POINTS[:5]) for i in range(3) for j in range(3)
+    ]
     total = tuple(2048 * p["b"] * p["s"] + 32 * p["s"] ** 2 for p in POINTS[:5])
     assert text(fit(POINTS[:5], [*shapes, total], ("b", "s"))[total]) == "2048*b*s + 32*s^2"
 
@@ -101,7 +110,13 @@ def test_points_that_do_not_tell_apart_are_refused() -> None:
 
 
 def document(b: int, s: int, t: int) -> dict[str, Any]:
-    return {"ops": [[0, "product", {"m": b * s, "n": 64 // t}], [1, "gelu", {"elements": b * s * 64 // t}]], "ok": True}
+    return {
+        "ops": [
+            [0, "product", {"m": b * s, "n": 64 // t}],
+            [1, "gelu", {"elements": b * s * 64 // t}],
+        ],
+        "ok": True,
+    }
 
 
 def test_alike_documents_share_one_structure() -> None:
@@ -111,7 +126,10 @@ def test_alike_documents_share_one_structure() -> None:
         groups[t] = symbolic(POINTS, found, ("b", "s"))
     assert group_alike(groups) == [[1, 2]]
     shared = template([groups[1], groups[2]])
-    assert shared.structure == {"ops": [[0, "product", {"m": -1, "n": -2}], [1, "gelu", {"elements": -3}]], "ok": True}
+    assert shared.structure == {
+        "ops": [[0, "product", {"m": -1, "n": -2}], [1, "gelu", {"elements": -3}]],
+        "ok": True,
+    }
     assert [text(e) for e in shared.rows[1]] == ["b*s", "32", "32*b*s"]
     point = {"b": 9, "s": 10}
     assert filled(shared.structure, [e.at(point) for e in shared.rows[0]]) == document(9, 10, 1)

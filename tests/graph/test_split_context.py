@@ -27,11 +27,16 @@ def _whole(sequence: int = LENGTH, tensor: int = 1, name: str = "llama3-8b") -> 
 def _attention(model: Model) -> dict[str, dict[str, int]]:
     block = model.layers[1]
     return {
-        op.kind: dict(op.sizes) for g in (block.forward, block.backward) for op in g.operators if "attention" in op.kind
+        op.kind: dict(op.sizes)
+        for g in (block.forward, block.backward)
+        for op in g.operators
+        if "attention" in op.kind
     }
 
 
-@pytest.mark.parametrize(("way", "ranks"), [*((way, n) for way in WAYS for n in (2, 4, 8)), ("hierarchical", 4)])
+@pytest.mark.parametrize(
+    ("way", "ranks"), [*((way, n) for way in WAYS for n in (2, 4, 8)), ("hierarchical", 4)]
+)
 def test_ranks_compute_what_the_whole_block_computes(way: Way, ranks: int) -> None:
     whole, rank = _whole(), context_parallel(_whole(LENGTH // ranks), ranks, way)
     for name in ("forward", "backward"):
@@ -55,10 +60,17 @@ def test_what_is_exchanged_are_keys_and_values_before_their_heads_are_expanded(t
     keys_and_values = 2 * (LENGTH // ranks) * (8 // tensor) * 128 * 2
     sent = {
         name: [dict(op.sizes) for op in graph.operators if op.kind == "ring"]
-        for name, graph in (("forward", rank.layers[1].forward), ("backward", rank.layers[1].backward))
+        for name, graph in (
+            ("forward", rank.layers[1].forward),
+            ("backward", rank.layers[1].backward),
+        )
     }
-    assert sent["forward"] == [{"bytes": keys_and_values, "group": ranks, "stride": tensor, "copies": 1}]
-    assert sent["backward"] == [{"bytes": 2 * keys_and_values, "group": ranks, "stride": tensor, "copies": 1}]
+    assert sent["forward"] == [
+        {"bytes": keys_and_values, "group": ranks, "stride": tensor, "copies": 1}
+    ]
+    assert sent["backward"] == [
+        {"bytes": 2 * keys_and_values, "group": ranks, "stride": tensor, "copies": 1}
+    ]
 
 
 def test_gathering_scatters_gradients_and_exchanging_heads_moves_queries_too() -> None:
@@ -66,7 +78,8 @@ def test_gathering_scatters_gradients_and_exchanging_heads_moves_queries_too() -
     for way in WAYS:
         block = context_parallel(_whole(LENGTH // 4), 4, way).layers[1]
         kinds[way] = [
-            [op.kind for op in graph.operators if op.core == "network"] for graph in (block.forward, block.backward)
+            [op.kind for op in graph.operators if op.core == "network"]
+            for graph in (block.forward, block.backward)
         ]
     assert kinds["ring"] == [["ring"], ["ring"]]
     assert kinds["all_gather"] == [["context_gather"], ["context_gather", "context_scatter"]]
@@ -90,9 +103,14 @@ def test_a_ring_keeps_what_a_rank_kept_and_exchanged_heads_keep_the_result_twice
 
 @pytest.mark.parametrize("way", WAYS)
 def test_queries_keys_and_values_in_one_tensor_are_shared_out_as_well(way: Way) -> None:
-    whole, rank = _whole(name="gpt3-175b"), context_parallel(_whole(LENGTH // 4, name="gpt3-175b"), 4, way)
+    whole, rank = (
+        _whole(name="gpt3-175b"),
+        context_parallel(_whole(LENGTH // 4, name="gpt3-175b"), 4, way),
+    )
     for name in ("forward", "backward"):
-        assert 4 * graph_flops(getattr(rank.layers[1], name)) == graph_flops(getattr(whole.layers[1], name))
+        assert 4 * graph_flops(getattr(rank.layers[1], name)) == graph_flops(
+            getattr(whole.layers[1], name)
+        )
     assert loads(dumps(rank), "split") == rank
     operators = rank.layers[1].forward.operators
     sent = [dict(op.sizes)["bytes"] for op in operators if op.core == "network"]
@@ -101,11 +119,17 @@ def test_queries_keys_and_values_in_one_tensor_are_shared_out_as_well(way: Way) 
 
 
 @pytest.mark.parametrize("name", ["llama3-8b", "gpt3-175b"])
-def test_a_hierarchy_exchanges_heads_among_the_nearest_and_keys_in_a_ring_of_groups(name: str) -> None:
+def test_a_hierarchy_exchanges_heads_among_the_nearest_and_keys_in_a_ring_of_groups(
+    name: str,
+) -> None:
     rank = context_parallel(_whole(LENGTH // 8, name=name), 8, "hierarchical")
     heads = 32 if name == "llama3-8b" else 96
     for sizes in _attention(rank).values():
-        assert (sizes["queries"], sizes["keys"], sizes["batch"]) == (LENGTH // 2, LENGTH, heads // 4)
+        assert (sizes["queries"], sizes["keys"], sizes["batch"]) == (
+            LENGTH // 2,
+            LENGTH,
+            heads // 4,
+        )
     block = rank.layers[1]
     for graph, times in ((block.forward, 1), (block.backward, 2)):
         sent = [(op.kind, dict(op.sizes)) for op in graph.operators if op.core == "network"]
@@ -125,7 +149,9 @@ def test_more_ranks_never_compute_more_of_attention_than_fewer() -> None:
     seen = []
     for ranks in (1, 2, 4, 8):
         model = context_parallel(_whole(LENGTH // ranks), ranks)
-        seen.append(sum(flops(op) for op in model.layers[1].forward.operators if op.kind == "attention"))
+        seen.append(
+            sum(flops(op) for op in model.layers[1].forward.operators if op.kind == "attention")
+        )
     assert seen == sorted(seen, reverse=True)
 
 
@@ -142,13 +168,19 @@ def test_attention_that_writes_its_scores_is_refused() -> None:
         ("product", {"batch": 4, "m": 8, "n": 8, "k": 8}),
     ],
 )
-def test_operators_that_mix_positions_elsewhere_are_refused_by_name(kind: str, sizes: dict[str, int]) -> None:
+def test_operators_that_mix_positions_elsewhere_are_refused_by_name(
+    kind: str, sizes: dict[str, int]
+) -> None:
     model = _whole()
     block = model.layers[1]
     other = next(op for op in block.forward.operators if op.kind == "silu")
     mixes = replace(other, kind=kind, sizes=tuple(sizes.items()), module="mixer")
     operators = tuple(mixes if op is other else op for op in block.forward.operators)
-    layers = (model.layers[0], replace(block, forward=replace(block.forward, operators=operators)), model.layers[2])
+    layers = (
+        model.layers[0],
+        replace(block, forward=replace(block.forward, operators=operators)),
+        model.layers[2],
+    )
     with pytest.raises(InputError, match=f"operator {kind} in mixer mixes positions"):
         context_parallel(replace(model, layers=layers), 2)
 
@@ -168,12 +200,21 @@ def test_a_product_of_experts_mixes_no_positions_though_another_operator_made_it
     block = _whole(name="mixtral-8x7b").layers[1]
     tensors = {tensor.id: tensor for tensor in block.forward.tensors}
     grouped = [op for op in block.forward.operators if is_grouped(op, tensors)]
-    weights = {access.tensor for op in grouped for access in op.reads if tensors[access.tensor].role == "parameter"}
+    weights = {
+        access.tensor
+        for op in grouped
+        for access in op.reads
+        if tensors[access.tensor].role == "parameter"
+    }
     assert grouped and weights
-    made = tuple(replace(t, role="intermediate") if t.id in weights else t for t in block.forward.tensors)
+    made = tuple(
+        replace(t, role="intermediate") if t.id in weights else t for t in block.forward.tensors
+    )
     require_pointwise(replace(block, forward=replace(block.forward, tensors=made)), LENGTH)
     # Without an offset for each expert it is a product of any two activations.
-    alike = tuple(replace(op, reads=op.reads[:2]) if op in grouped else op for op in block.forward.operators)
+    alike = tuple(
+        replace(op, reads=op.reads[:2]) if op in grouped else op for op in block.forward.operators
+    )
     plain = replace(block, forward=replace(block.forward, tensors=made, operators=alike))
     with pytest.raises(InputError, match="mixes positions"):
         require_pointwise(plain, LENGTH)

@@ -1,4 +1,5 @@
-"""Experts shared out over ranks: work, routed rows and parameters are conserved, and graphs stay right."""
+"""Experts shared out over ranks: work, routed rows and parameters are conserved, and graphs stay
+right."""
 
 from functools import cache
 
@@ -59,7 +60,9 @@ def test_every_pass_exchanges_the_routed_rows_there_and_back(ep: int, etp: int) 
         assert {op.size("copies") for op in sent} <= {2}
         assert {(op.size("group"), op.size("stride")) for op in sent} <= {(ep, etp)}
         gathered = [op for op in graph.operators if op.kind in ("all_gather", "reduce_scatter")]
-        assert [op.size("bytes") for op in gathered] == ([ROUTED_BYTES * etp] * 2 if etp > 1 else [])
+        assert [op.size("bytes") for op in gathered] == (
+            [ROUTED_BYTES * etp] * 2 if etp > 1 else []
+        )
 
 
 @pytest.mark.parametrize(("ep", "etp"), DEGREES)
@@ -93,7 +96,9 @@ def test_one_rank_and_a_layer_without_experts_stay_as_they_are() -> None:
     assert all(expert_split(layer, 8, tokens=SEQUENCE) is layer for layer in dense.layers)
 
 
-@pytest.mark.parametrize(("ep", "etp", "words"), [(3, 1, "8 experts do not divide by 3"), (16, 1, "use 1, 2, 4, 8")])
+@pytest.mark.parametrize(
+    ("ep", "etp", "words"), [(3, 1, "8 experts do not divide by 3"), (16, 1, "use 1, 2, 4, 8")]
+)
 def test_degrees_that_do_not_divide_the_experts_are_refused(ep: int, etp: int, words: str) -> None:
     with pytest.raises(InputError, match=words):
         expert_parallel(_model(), ep, etp)
@@ -120,7 +125,9 @@ def test_a_width_that_does_not_divide_and_a_model_without_experts_are_refused() 
         ("mixtral-8x22b", 8),
     ],
 )
-def test_built_in_mixtures_are_shared_out_with_two_exchanges_a_pass_beside_shared_sequences(name: str, ep: int) -> None:
+def test_built_in_mixtures_are_shared_out_with_two_exchanges_a_pass_beside_shared_sequences(
+    name: str, ep: int
+) -> None:
     # At 256 tokens what enters a layer of gpt-oss is as large as a bias of its experts.
     whole = load_model(name, 1, 1, 3 * SEQUENCE, attention="fused")
     rank = context_parallel(expert_parallel(whole, ep), 2)

@@ -1,4 +1,5 @@
-"""A graph saves to JSON and comes back byte for byte; a wrong file is one sentence with the path."""
+"""A graph saves to JSON and comes back byte for byte; a wrong file is one sentence with the
+path."""
 
 import copy
 import json
@@ -17,7 +18,8 @@ from tests.graph.made import EMPTY, graph, models, operator
 
 
 def small_model() -> Model:
-    """Two equal blocks and a head: a product, GELU, all-reduce; the weight of the first is tied to the last."""
+    """Two equal blocks and a head: a product, GELU, all-reduce; the weight of the first is tied to
+    the last."""
     product, act = operator(0, "product", [0, 1], [10]), operator(1, "gelu", [10], [11])
     reduced = operator(2, "all_reduce", [11], [12])
     forward = graph([product, act, reduced], [10, 12])
@@ -56,9 +58,16 @@ def test_summary_of_a_small_model() -> None:
     assert found["parameters"] == 8
     assert (found["forward_flops"], found["backward_flops"]) == (2 * 2 * 8**4, 4 * 2 * 8**4)
     assert found["saved_bytes"] == 64
-    assert found["collectives"] == [{"kind": "all_reduce", "pass": "forward", "bytes": 8, "count": 2}]
+    assert found["collectives"] == [
+        {"kind": "all_reduce", "pass": "forward", "bytes": 8, "count": 2}
+    ]
     (layer,) = found["layers"]
-    assert (layer["name"], layer["count"], layer["parameters"], layer["saved_bytes"]) == ("h.*", 2, 8, 32)
+    assert (layer["name"], layer["count"], layer["parameters"], layer["saved_bytes"]) == (
+        "h.*",
+        2,
+        8,
+        32,
+    )
 
 
 @given(models())
@@ -88,13 +97,25 @@ def test_an_inconsistent_graph_is_not_written() -> None:
 
 
 FAULTS: tuple[tuple[str, tuple[str | int, ...], Any], ...] = (
-    (r"layers\[0\]\.forward\.operators\[0\]", ("layers", 0, "forward", "operators", 0, 1), "prodct"),
+    (
+        r"layers\[0\]\.forward\.operators\[0\]",
+        ("layers", 0, "forward", "operators", 0, 1),
+        "prodct",
+    ),
     ("did you mean 'product'", ("layers", 0, "forward", "operators", 0, 1), "prodct"),
     ("runs on core 'tensor'", ("layers", 0, "forward", "operators", 0, 2), "vector"),
-    ("product has the sizes batch, m, n, k", ("layers", 0, "forward", "operators", 0, 3), {"elements": 1}),
+    (
+        "product has the sizes batch, m, n, k",
+        ("layers", 0, "forward", "operators", 0, 3),
+        {"elements": 1},
+    ),
     ("there is no tensor 99", ("layers", 0, "forward", "operators", 0, 4, 0, 0), 99),
     ("tensor 10 is written twice", ("layers", 0, "forward", "operators", 1, 5, 0, 0), 10),
-    ("tensor 12 is read before it is written", ("layers", 0, "forward", "operators", 0, 4, 0, 0), 12),
+    (
+        "tensor 12 is read before it is written",
+        ("layers", 0, "forward", "operators", 0, 4, 0, 0),
+        12,
+    ),
     ("operator number 0 appears twice", ("layers", 0, "forward", "operators", 1, 0), 0),
     (r"layers\[0\]\.backward\.outputs", ("layers", 0, "backward", "outputs"), [11]),
     (r"layers\[0\]\.none\.saved", ("layers", 0, "none", "saved"), [77]),
@@ -114,7 +135,9 @@ FAULTS: tuple[tuple[str, tuple[str | int, ...], Any], ...] = (
 
 
 @pytest.mark.parametrize(("sentence", "path", "value"), FAULTS)
-def test_a_fault_is_told_with_its_path(sentence: str, path: tuple[str | int, ...], value: Any) -> None:
+def test_a_fault_is_told_with_its_path(
+    sentence: str, path: tuple[str | int, ...], value: Any
+) -> None:
     raw = copy.deepcopy(store.document_of(small_model()))
     place: Any = raw
     for step in path[:-1]:
@@ -126,14 +149,25 @@ def test_a_fault_is_told_with_its_path(sentence: str, path: tuple[str | int, ...
 
 def _places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     found = [path] if path else []
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, member in inner:
         found.extend(_places(member, (*path, key)))
     return found
 
 
 JUNK = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.lists(st.integers(), max_size=3)
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=4),
+    st.lists(st.integers(), max_size=3),
 )
 
 
@@ -159,7 +193,12 @@ def test_junk_anywhere_is_an_input_error_or_a_model_that_round_trips(data: st.Da
 
 
 def test_files_that_are_no_documents(tmp_path: Path) -> None:
-    for name, content in (("a.json", "[]"), ("b.json", "{"), ("c.json", "{}"), ("d.json", "[" * 100_000)):
+    for name, content in (
+        ("a.json", "[]"),
+        ("b.json", "{"),
+        ("c.json", "{}"),
+        ("d.json", "[" * 100_000),
+    ):
         (tmp_path / name).write_text(content)
         with pytest.raises(InputError, match=name):
             store.load(str(tmp_path / name))

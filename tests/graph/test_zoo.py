@@ -1,4 +1,5 @@
-"""Named models and families without PyTorch: what they hold, how fast they load, what is refused."""
+"""Named models and families without PyTorch: what they hold, how fast they load, what is
+refused."""
 
 import subprocess
 import sys
@@ -17,7 +18,14 @@ from phaze.graph.summary import graph_flops
 from phaze.graph.zoo import SHIPPED_WIDTHS, ZOO, load_family, load_model
 
 GPT = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 51200, "sequence": 512}
-LLAMA = {"hidden": 1024, "layers": 4, "heads": 16, "vocabulary": 32000, "sequence": 512, "mlp": 2816}
+LLAMA = {
+    "hidden": 1024,
+    "layers": 4,
+    "heads": 16,
+    "vocabulary": 32000,
+    "sequence": 512,
+    "mlp": 2816,
+}
 PARAMETERS = {
     "bert-large": 336226108,
     "gpt2-xl": 1557611200,
@@ -74,7 +82,10 @@ def test_every_shipped_width_loads_round_trips_and_shares_the_work(name: str) ->
     assert set(entry.widths) <= set(SHIPPED_WIDTHS)
     alone = load_model(name)
     whole = store.document_of(alone)["summary"]
-    assert sum(alone.count(i) for i, layer in enumerate(alone.layers) if "." in layer.name) >= entry.layers
+    assert (
+        sum(alone.count(i) for i, layer in enumerate(alone.layers) if "." in layer.name)
+        >= entry.layers
+    )
     assert whole["parameters"] == PARAMETERS.get(name, whole["parameters"])
     for width in entry.shipped:
         model = load_model(name, width, 2)
@@ -104,10 +115,14 @@ def test_a_gpt_block_keeps_what_the_formula_says(width: int, micro: int) -> None
     plain = load_family("gpt", GPT, tensor=t, microbatch=b)
     spread = load_family("gpt", GPT, tensor=t, microbatch=b, sequence_parallel=True)
     block = plain.layers[1]
-    assert block.none.saved_bytes == pytest.approx(s * b * h * (10 + 24 / t + 5 * a * s / (h * t)), rel=0.01)
+    assert block.none.saved_bytes == pytest.approx(
+        s * b * h * (10 + 24 / t + 5 * a * s / (h * t)), rel=0.01
+    )
     sharded = spread.layers[1].none.saved_bytes
     assert sharded == pytest.approx(s * b * h * (34 / t + 5 * a * s / (h * t)), rel=0.02)
-    assert graph_flops(block.forward) * t == pytest.approx(24 * b * s * h**2 * (1 + s / (6 * h)), rel=0.01)
+    assert graph_flops(block.forward) * t == pytest.approx(
+        24 * b * s * h**2 * (1 + s / (6 * h)), rel=0.01
+    )
 
 
 def test_depth_counts_layers_and_ties_the_ends() -> None:
@@ -135,9 +150,15 @@ WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
     ("TP degrees 1, not 2", {"name": "gpt2-xl", "tensor": 2}),
     ("--microbatch: 0", {"name": "llama2-7b", "microbatch": 0}),
     ("--microbatch: -1", {"name": "gpt3-175b", "microbatch": -1}),
-    ("cannot be sharded over 4", {"name": "llama2-7b", "tensor": 4, "sequence": 1001, "sequence_parallel": True}),
+    (
+        "cannot be sharded over 4",
+        {"name": "llama2-7b", "tensor": 4, "sequence": 1001, "sequence_parallel": True},
+    ),
     ("did you mean 'llama2-7b'", {"name": "lama2-7b"}),
-    ("heads 20 of gpt does not divide by 8; TP degrees: 1, 2, 4, 5", {"name": "megatron-gpt2-54", "tensor": 8}),
+    (
+        "heads 20 of gpt does not divide by 8; TP degrees: 1, 2, 4, 5",
+        {"name": "megatron-gpt2-54", "tensor": 8},
+    ),
 )
 
 
@@ -162,7 +183,9 @@ WRONG_SIZES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 @pytest.mark.parametrize(("sentence", "family", "sizes"), WRONG_SIZES)
-def test_sizes_that_fit_no_family_are_named(sentence: str, family: str, sizes: dict[str, Any]) -> None:
+def test_sizes_that_fit_no_family_are_named(
+    sentence: str, family: str, sizes: dict[str, Any]
+) -> None:
     with pytest.raises(InputError, match=sentence):
         load_family(family, sizes)
 
@@ -194,13 +217,18 @@ COUNTS = {
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_fused_block_has_few_operators(name: str) -> None:
-    block = next(layer for i, layer in enumerate(fuse(load_model(name, 1, 2), "full").layers) if layer.name[-1] == "0")
+    block = next(
+        layer
+        for i, layer in enumerate(fuse(load_model(name, 1, 2), "full").layers)
+        if layer.name[-1] == "0"
+    )
     assert (len(block.forward.operators), len(block.backward.operators)) == COUNTS[name]
 
 
 def test_no_torch_is_loaded() -> None:
     code = (
-        "import sys; from phaze.graph.zoo import load_model; load_model('llama2-7b', 4); print('torch' in sys.modules)"
+        "import sys; from phaze.graph.zoo import load_model; load_model('llama2-7b', 4); "
+        "print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
@@ -208,7 +236,9 @@ def test_no_torch_is_loaded() -> None:
 
 def test_sizes_at_which_a_family_runs_other_operators_are_refused() -> None:
     sizes = {"hidden": 32, "layers": 2, "heads": 32, "vocabulary": 64, "sequence": 16}
-    with pytest.raises(InputError, match="no graphs of heads of width 1 are bundled; trace it, with --fresh"):
+    with pytest.raises(
+        InputError, match="no graphs of heads of width 1 are bundled; trace it, with --fresh"
+    ):
         load_family("gpt", sizes)
     with pytest.raises(InputError, match="no graphs of a sequence of 1 are bundled"):
         load_family("gpt", {**sizes, "heads": 4}, sequence=1)
@@ -217,7 +247,9 @@ def test_sizes_at_which_a_family_runs_other_operators_are_refused() -> None:
 def test_every_second_layer_of_gemma_2_sees_a_window_of_keys() -> None:
     model = load_model("gemma-2-27b", 2, 1, attention="fused")
     kernels = [
-        next(op for op in layer.forward.operators if op.kind == "attention") if "layers" in layer.name else None
+        next(op for op in layer.forward.operators if op.kind == "attention")
+        if "layers" in layer.name
+        else None
         for layer in model.layers
     ]
     blocks = [kernels[call.layer] for call in model.calls if kernels[call.layer] is not None]
@@ -227,7 +259,11 @@ def test_every_second_layer_of_gemma_2_sees_a_window_of_keys() -> None:
         sum(min(i, 4096) for i in range(1, 8193)),
         sum(range(1, 8193)),
     ]
-    assert [call.module for call in model.calls[1:4]] == ["model.layers.0", "model.layers.1", "model.layers.2"]
+    assert [call.module for call in model.calls[1:4]] == [
+        "model.layers.0",
+        "model.layers.1",
+        "model.layers.2",
+    ]
     assert [(edge.source, edge.target) for edge in model.edges] == [(i, i + 1) for i in range(47)]
     assert [tie.calls for tie in model.ties] == [(0, 47)]
 
@@ -265,29 +301,42 @@ def test_every_bundled_attention_says_whether_it_is_causal(name: str) -> None:
     for width in ZOO[name].shipped:
         model = load_model(name, width, 2, attention="fused")
         graphs = [graph for layer in model.layers for graph in (layer.forward, layer.backward)]
-        found = [op for graph in graphs for op in graph.operators if op.kind.startswith("attention")]
+        found = [
+            op for graph in graphs for op in graph.operators if op.kind.startswith("attention")
+        ]
         assert found and {op.size("causal") for op in found} == {int(name not in both_ways)}
 
 
 @pytest.mark.parametrize("family", ["gpt", "llama", "moe"])
 def test_every_family_is_of_causal_decoders(family: str) -> None:
-    sizes: dict[str, Any] = {"hidden": 64, "layers": 2, "heads": 4, "vocabulary": 64, "sequence": 16}
+    sizes: dict[str, Any] = {
+        "hidden": 64,
+        "layers": 2,
+        "heads": 4,
+        "vocabulary": 64,
+        "sequence": 16,
+    }
     if family != "gpt":
         sizes |= {"kv_heads": 2, "head_dim": 16, "mlp": 96}
     if family == "moe":
         sizes |= {"experts": 4, "active": 2, "expert_mlp": 32}
     model = load_family(family, sizes, attention="fused")
-    found = [op for layer in model.layers for op in layer.forward.operators if op.kind == "attention"]
+    found = [
+        op for layer in model.layers for op in layer.forward.operators if op.kind == "attention"
+    ]
     assert found and all(op.size("causal") == 1 for op in found)
 
 
 def test_rotary_positions_are_extended_and_learned_ones_end() -> None:
     long = load_model("llama3-70b", 8, 1, 131072, attention="fused")
     assert "rotary positions are extended from 8,192 to 131,072" in long.approximations
-    assert not any("extended" in note for note in load_model("llama3-70b", 8, 1, 8192).approximations)
+    assert not any(
+        "extended" in note for note in load_model("llama3-70b", 8, 1, 8192).approximations
+    )
     decoder = {**LLAMA, "kv_heads": 16, "head_dim": 64}
     assert (
-        "rotary positions are extended from 512 to 1,024" in load_family("llama", decoder, sequence=1024).approximations
+        "rotary positions are extended from 512 to 1,024"
+        in load_family("llama", decoder, sequence=1024).approximations
     )
     with pytest.raises(InputError, match="its positions end there"):
         load_model("gpt2-xl", 1, 1, 2048)

@@ -1,4 +1,5 @@
-"""Measured constants of chips and links: what is used where nothing was measured, and what is refused."""
+"""Measured constants of chips and links: what is used where nothing was measured, and what is
+refused."""
 
 import pytest
 
@@ -38,7 +39,9 @@ def test_what_was_measured_comes_first() -> None:
 
 def test_queued_operators_start_sooner_and_warm_chips_are_slower() -> None:
     chip = load_chip("a100-80gb")
-    alone, training = (constants_of(chip.calibration, "calibrated", load) for load in ("alone", "training"))
+    alone, training = (
+        constants_of(chip.calibration, "calibrated", load) for load in ("alone", "training")
+    )
     assert training.start_up_s == DATASHEET.start_up_s < alone.start_up_s
     assert training.matrix_share < alone.matrix_share
     only = constants_of(Calibration(matrix_share=0.9), "calibrated", "training")

@@ -1,4 +1,5 @@
-"""The defaults of chips and links that nobody measured, beside the medians of those that were (docs/accuracy.md)."""
+"""The defaults of chips and links that nobody measured, beside the medians of those that were
+(docs/accuracy.md)."""
 
 from statistics import median
 
@@ -19,7 +20,9 @@ def test_the_default_share_of_hbm_is_near_the_median_of_measured_chips() -> None
     assert DATASHEET.hbm_share == pytest.approx(median(known), abs=0.02)
 
 
-def test_the_default_share_of_a_link_is_near_the_median_of_measured_nodes_and_its_start_below() -> None:
+def test_the_default_share_of_a_link_is_near_the_median_of_measured_nodes_and_its_start_below() -> (
+    None
+):
     levels = [load_cluster(name).levels[0] for name in MEASURED_NODES]
     shares = [one.share for one in levels if one.share is not None]
     starts = [one.start_s for one in levels if one.start_s is not None]

@@ -31,7 +31,11 @@ def ownership_of(chip: Chip, terms: Terms, average_w: float | None = None) -> Ow
 
 
 def test_dies_per_wafer_follows_the_formula() -> None:
-    assert dies_per_wafer(814.0, 300) == math.floor(math.pi * (150**2 - 150 * math.sqrt(2 * 814)) / 814) == 63
+    assert (
+        dies_per_wafer(814.0, 300)
+        == math.floor(math.pi * (150**2 - 150 * math.sqrt(2 * 814)) / 814)
+        == 63
+    )
 
 
 def test_good_h100_dies_a_wafer_are_near_the_published_28() -> None:
@@ -52,7 +56,9 @@ def test_costs_add_up_and_follow_their_constants() -> None:
     (chip, _), terms = cores_in("tpu-v4", "n7"), load_terms()
     owned = ownership_of(chip, terms, average_w=200.0)
     assert owned.making.hbm_usd == pytest.approx(32 * 2**30 / 1e9 * terms.hbm_usd_per_gb)
-    assert owned.making.die_usd == pytest.approx(9346 / (owned.making.dies_per_wafer * owned.making.yield_share))
+    assert owned.making.die_usd == pytest.approx(
+        9346 / (owned.making.dies_per_wafer * owned.making.yield_share)
+    )
     assert owned.energy_kwh == pytest.approx(0.2 * 0.7 * 1.1 * 4 * 8766)
     assert owned.total_usd == pytest.approx(owned.making.usd + owned.energy_usd)
     parts = owned.making.die_usd + owned.making.hbm_usd + owned.making.package_usd
@@ -62,7 +68,12 @@ def test_costs_add_up_and_follow_their_constants() -> None:
 
 def test_carbon_of_making_is_energy_gas_and_material_of_all_silicon_that_is_spent() -> None:
     (chip, technology), terms = cores_in("tpu-v4", "n7"), load_terms()
-    fab = replace(technology.fab, energy_kwh_per_cm2=2.0, gas_kgco2e_per_cm2=0.25, materials_kgco2e_per_cm2=0.5)
+    fab = replace(
+        technology.fab,
+        energy_kwh_per_cm2=2.0,
+        gas_kgco2e_per_cm2=0.25,
+        materials_kgco2e_per_cm2=0.5,
+    )
     chip = replace(chip, process=replace(technology, fab=fab))
     owned = ownership_of(chip, replace(terms, fab_grid_kgco2e_per_kwh=0.375), average_w=200.0)
     area_cm2 = areas_in(technology, chip).total / 100
@@ -98,7 +109,9 @@ def test_a_chip_of_two_dies_pays_for_both() -> None:
     (chip, technology), terms = cores_in("tpu-v4", "n7"), load_terms()
     two = replace(chip, built=replace(chip.built, dies=2))
     one, split = ownership_of(chip, terms).making, ownership_of(two, terms).making
-    assert split.die_usd == pytest.approx(2 * technology.fab.wafer_usd / (split.dies_per_wafer * split.yield_share))
+    assert split.die_usd == pytest.approx(
+        2 * technology.fab.wafer_usd / (split.dies_per_wafer * split.yield_share)
+    )
     assert split.die_usd < one.die_usd, "smaller dies yield better"
     assert split.die_usd > 0.5 * one.die_usd
     made = one.kgco2e - split.kgco2e

@@ -1,4 +1,5 @@
-"""The bundled presets: all there, every number with a source, and facts that must hold between them."""
+"""The bundled presets: all there, every number with a source, and facts that must hold between
+them."""
 
 import tomllib
 from collections.abc import Iterator
@@ -98,7 +99,9 @@ PRESETS = (
 
 def raw(kind: str, name: str) -> dict[str, Any]:
     """The preset's TOML as it stands."""
-    return tomllib.loads((files("phaze.hardware") / "presets" / kind / f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        (files("phaze.hardware") / "presets" / kind / f"{name}.toml").read_text(encoding="utf-8")
+    )
 
 
 def is_quantity(value: object) -> bool:
@@ -138,7 +141,11 @@ def peak_error(name: str) -> float:
 def clocked(basis: str) -> list[str]:
     """The chips whose clock has this basis and whose peak is published."""
     chips = [load_chip(name) for name in CHIPS]
-    return [chip.name for chip in chips if chip.clock_basis == basis and chip.published.peak_flops is not None]
+    return [
+        chip.name
+        for chip in chips
+        if chip.clock_basis == basis and chip.published.peak_flops is not None
+    ]
 
 
 def test_the_presets_are_those_that_were_promised() -> None:
@@ -175,7 +182,12 @@ def test_every_number_has_a_source_and_every_source_a_number(kind: str, name: st
 
 
 def test_the_walk_sees_numbers_in_every_form() -> None:
-    document = {"a": 1, "b": {"c": "2 GHz", "d": True, "e": "7nm"}, "f": [{"g": 0.5, "h": [4, 4]}], "i": "text"}
+    document = {
+        "a": 1,
+        "b": {"c": "2 GHz", "d": True, "e": "7nm"},
+        "f": [{"g": 0.5, "h": [4, 4]}],
+        "i": "text",
+    }
     assert set(numbers(document)) == {"a", "b.c", "f[0].g", "f[0].h"}
 
 
@@ -223,14 +235,21 @@ def test_no_level_is_faster_than_what_it_is_made_of(name: str) -> None:
 @pytest.mark.parametrize("name", CHIPS)
 def test_memory_is_faster_the_nearer_it_is(name: str) -> None:
     chip = load_chip(name)
-    assert chip.links.bandwidth_bytes_per_s < chip.hbm.bandwidth_bytes_per_s < chip.global_buffer.bandwidth_bytes_per_s
+    assert (
+        chip.links.bandwidth_bytes_per_s
+        < chip.hbm.bandwidth_bytes_per_s
+        < chip.global_buffer.bandwidth_bytes_per_s
+    )
     assert chip.global_buffer.size_bytes < chip.hbm.size_bytes
 
 
 def test_the_papers_tpu_v4_stands_beside_the_real_one() -> None:
     real, paper = load_chip("tpu-v4"), load_chip("tpu-v4-paper")
     assert real.tensor_cores == paper.tensor_cores
-    assert (real.clusters.rows, real.clusters.columns) == (paper.clusters.rows, paper.clusters.columns)
+    assert (real.clusters.rows, real.clusters.columns) == (
+        paper.clusters.rows,
+        paper.clusters.columns,
+    )
     assert real.clusters.operand_bytes == real.clusters.arrays * paper.clusters.operand_bytes
     assert real.peak_flops == paper.peak_flops
     assert (real.lanes, paper.lanes) == (4096, 256)
@@ -246,7 +265,9 @@ def test_generations_stand_in_their_known_order() -> None:
     assert load_chip("a100-40gb").hbm.size_bytes == 40 * 2**30
     assert hbm("a100-40gb") < hbm("a100-80gb") < hbm("h100") < hbm("h200") < hbm("b200")
     assert hbm("tpu-v2") < hbm("tpu-v3") < hbm("tpu-v4") < hbm("tpu-v5p")
-    assert load_chip("h100").peak_flops == load_chip("h200").peak_flops < load_chip("b200").peak_flops
+    assert (
+        load_chip("h100").peak_flops == load_chip("h200").peak_flops < load_chip("b200").peak_flops
+    )
 
 
 def test_the_flat_network_of_the_paper() -> None:
@@ -271,10 +292,21 @@ def test_what_changed_in_megatron_from_2021_to_2022() -> None:
 
 
 def test_a_release_without_a_file_is_the_newest_before_it() -> None:
-    assert load_stack("megatron-core-24.11.1").name == load_stack("megatron-core-25.01").name == "megatron-core-24.11"
+    assert (
+        load_stack("megatron-core-24.11.1").name
+        == load_stack("megatron-core-25.01").name
+        == "megatron-core-24.11"
+    )
     assert load_stack("megatron-core-26.04.01").name == "megatron-core-26.02"
-    assert load_stack("megatron-core").share_on("h100", "n5") > load_stack("megatron-core-25.09").share_on("h100", "n5")
-    for unknown in ("megatron-core-23.01", "torchtitan-23.02", "megatron-core-2", "megatron-core-25.02.1.1"):
+    assert load_stack("megatron-core").share_on("h100", "n5") > load_stack(
+        "megatron-core-25.09"
+    ).share_on("h100", "n5")
+    for unknown in (
+        "megatron-core-23.01",
+        "torchtitan-23.02",
+        "megatron-core-2",
+        "megatron-core-25.02.1.1",
+    ):
         with pytest.raises(InputError, match="stack"):
             load_stack(unknown)
 

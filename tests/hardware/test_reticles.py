@@ -30,7 +30,9 @@ def test_the_spaces_are_bundled() -> None:
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_a_chip_of_a_space_is_what_the_definition_says(name: str, opened: dict[str, tuple[Space, SpaceChips]]) -> None:
+def test_a_chip_of_a_space_is_what_the_definition_says(
+    name: str, opened: dict[str, tuple[Space, SpaceChips]]
+) -> None:
     _, found = opened[name]
     for index in np.linspace(0, len(found) - 1, 25).astype(int):
         chip = found.chip(int(index))
@@ -45,7 +47,9 @@ def test_a_chip_of_a_space_is_what_the_definition_says(name: str, opened: dict[s
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_every_chip_of_a_space_keeps_its_limits(name: str, opened: dict[str, tuple[Space, SpaceChips]]) -> None:
+def test_every_chip_of_a_space_keeps_its_limits(
+    name: str, opened: dict[str, tuple[Space, SpaceChips]]
+) -> None:
     space, found = opened[name]
     keep = space.keep
     assert found.die_mm2.max() <= found.area_budget()
@@ -63,7 +67,9 @@ def test_a_reticle_of_5_nm_has_tens_of_thousands_of_chips_and_its_base_is_one(
     space, found = opened["n5-reticle"]
     assert 50_000 < len(found) < 120_000
     own = space.base
-    same = (found.chips.clusters == own.clusters.count) & (found.chips.arrays == own.clusters.arrays)
+    same = (found.chips.clusters == own.clusters.count) & (
+        found.chips.arrays == own.clusters.arrays
+    )
     same &= (found.chips.rows == own.clusters.rows) & (found.chips.columns == own.clusters.columns)
     same &= (found.chips.stacks == own.hbm.stacks) & (found.chips.lanes == own.vectors.lanes)
     assert same.any()
@@ -106,10 +112,14 @@ def test_a_fault_is_named_by_its_path(tmp_path: Path, before: str, after: str, s
 
 def test_a_lower_limit_keeps_no_more_chips_and_no_faster_ones(tmp_path: Path) -> None:
     few = "clusters = [8, 12]\narrays = [4, 8]\nrows = [64]\ncolumns = [64]\nlanes = [512]"
-    text = (files("phaze.hardware") / "presets" / "silicon" / "spaces" / "n5-reticle.toml").read_text(encoding="utf-8")
+    text = (
+        files("phaze.hardware") / "presets" / "silicon" / "spaces" / "n5-reticle.toml"
+    ).read_text(encoding="utf-8")
     assert set(tomllib.loads(text)["axes"]) == set(ClusterAxesTable.model_fields)
     start, end = text.index("clusters ="), text.index("operand_buffer")
-    small = f"{text[:start]}{few}\n{text[end:]}".replace("most_w_per_mm2 = 1.0", "most_w_per_mm2 = 9")
+    small = f"{text[:start]}{few}\n{text[end:]}".replace(
+        "most_w_per_mm2 = 1.0", "most_w_per_mm2 = 9"
+    )
     found = []
     for limit in ("500 W", "700 W"):
         path = tmp_path / f"{limit[:3]}.toml"
@@ -126,16 +136,23 @@ def test_a_space_may_vary_a_chip_and_a_process_of_files(tmp_path: Path) -> None:
         .read_text(encoding="utf-8")
         .replace("wafer_usd = 16988", "wafer_usd = 9000")
     )
-    (tmp_path / "process.toml").write_text(process.replace("logic = 0.6\n", "logic = 0.5\n"), encoding="utf-8")
+    (tmp_path / "process.toml").write_text(
+        process.replace("logic = 0.6\n", "logic = 0.5\n"), encoding="utf-8"
+    )
     base = (presets / "bases" / "n5-reticle-base.toml").read_text(encoding="utf-8")
     base = base.replace('technology = "n5"', f'technology = "{tmp_path / "process.toml"}"')
     (tmp_path / "base.toml").write_text(base, encoding="utf-8")
     space = (presets / "spaces" / "n5-reticle.toml").read_text(encoding="utf-8")
     own = tmp_path / "space.toml"
-    own.write_text(space.replace('base = "n5-reticle-base"', f'base = "{tmp_path / "base.toml"}"'), encoding="utf-8")
+    own.write_text(
+        space.replace('base = "n5-reticle-base"', f'base = "{tmp_path / "base.toml"}"'),
+        encoding="utf-8",
+    )
     found, bundled = load_space(str(own)), load_space("n5-reticle")
     assert found.technology.name == "n5" and found.technology.fab.wafer_usd == 9000
-    assert found.technology.area.mac_mm2 == pytest.approx(bundled.technology.area.mac_mm2 * 0.5 / 0.6)
+    assert found.technology.area.mac_mm2 == pytest.approx(
+        bundled.technology.area.mac_mm2 * 0.5 / 0.6
+    )
     own.write_text(space.replace('base = "n5-reticle-base"', 'base = "No Chip"'), encoding="utf-8")
     with pytest.raises(InputError, match="'No Chip' cannot be used"):
         load_space(str(own))

@@ -1,5 +1,5 @@
-"""Area, power and held clock of clusters: published dies, fits that can be made again, arrays equal to the definition,
-and what more of anything does."""
+"""Area, power and held clock of clusters: published dies, fits that can be made again, arrays equal
+to the definition, and what more of anything does."""
 
 import tomllib
 from collections.abc import Iterator
@@ -53,14 +53,21 @@ def held_of(chip: Chip, node: Technology) -> float:
 
 def new_chip(**tables: Any) -> Chip:
     """A chip of 7 nm that stands in no file."""
-    return check(Chip, {"schema": "phaze.chip/2", "name": "new", "title": "new", "technology": "n7", **tables}, "new")
+    return check(
+        Chip,
+        {"schema": "phaze.chip/2", "name": "new", "title": "new", "technology": "n7", **tables},
+        "new",
+    )
 
 
 @st.composite
 def random_chips(draw: st.DrawFn) -> Chip:
     count, spare = draw(st.integers(1, 300)), draw(st.integers(0, 20))
     shared, stacks = draw(st.integers(1024, 300 * MIB)), draw(st.integers(1, 8))
-    lane, watts = draw(st.sampled_from([None, 1.25e10])), draw(st.sampled_from([None, 90.0, 400.0, 1e3]))
+    lane, watts = (
+        draw(st.sampled_from([None, 1.25e10])),
+        draw(st.sampled_from([None, 90.0, 400.0, 1e3])),
+    )
     clusters = {
         "count": count,
         "arrays": draw(st.integers(1, 12)),
@@ -72,7 +79,11 @@ def random_chips(draw: st.DrawFn) -> Chip:
         "port": draw(st.sampled_from([1.0, 48.0, 64.0, 512.0])),
         "broadcast": draw(st.booleans()),
     }
-    buffer = {"size": shared, "width": 5120.0, "kind": draw(st.sampled_from(["scratchpad", "cache"]))}
+    buffer = {
+        "size": shared,
+        "width": 5120.0,
+        "kind": draw(st.sampled_from(["scratchpad", "cache"])),
+    }
     built = {"clusters": [count + spare, count], "hbm": [stacks + spare % 2, stacks]}
     chip = new_chip(
         clock=draw(st.floats(5e8, 3e9)),
@@ -124,15 +135,23 @@ def test_the_fitted_constants_follow_from_what_they_were_fitted_on() -> None:
     area = NODES["n7"].area
     assert bundled_area("tpu-v4i").total == pytest.approx(380, rel=1e-4)
     multiprocessor = 476.25 / 128 - 1024 * (area.mac_mm2 + area.support_mm2) - 64 * area.lane_mm2
-    left = multiprocessor - float(area.core_buffer.at(192 * KIB)) - float(register_mm2(area, 256 * KIB))
+    left = (
+        multiprocessor
+        - float(area.core_buffer.at(192 * KIB))
+        - float(register_mm2(area, 256 * KIB))
+    )
     parts = (64 * area.control_lane_mm2, area.control_cluster_mm2, 4 * area.control_array_mm2)
     assert parts == pytest.approx((0.6 * left, 0.3 * left, 0.1 * left), rel=1e-3)
     a100 = load_chip("a100-80gb")
     assert a100.clock_hz / a100.rated_clock_hz == pytest.approx(257 / 295, rel=1e-3)
 
 
-@pytest.mark.parametrize(("name", "published", "within"), [("h100", 814, 0.06), ("b200", 1600, 0.06)])
-def test_predicted_dies_of_nvidia_are_within_6_percent(name: str, published: float, within: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "published", "within"), [("h100", 814, 0.06), ("b200", 1600, 0.06)]
+)
+def test_predicted_dies_of_nvidia_are_within_6_percent(
+    name: str, published: float, within: float
+) -> None:
     assert bundled_area(name).total == pytest.approx(published, rel=within)
 
 
@@ -161,7 +180,8 @@ def test_die_edge_gives_the_sites_of_real_dies() -> None:
 def test_the_papers_winner_is_a_reticle_in_7_nm_and_no_die_at_all_in_22_nm() -> None:
     winner = new_chip(
         clock=0.94e9,
-        clusters={"count": 64, "arrays": 1, "rows": 16, "columns": 256, "lanes": 256, "operand_buffer": 64 * KIB,
+        clusters={"count": 64, "arrays": 1, "rows": 16, "columns": 256, "lanes": 256,
+        "operand_buffer": 64 * KIB,
                   "registers": 64 * KIB, "port": 64.0},
         global_buffer={"size": 32 * MIB, "width": 4096.0, "fan_out": 16},
         hbm={"stacks": 4, "generation": "hbm2", "size": 2**35, "bandwidth": 1.2e12},
@@ -183,7 +203,9 @@ def test_a_chip_among_others_has_the_figures_that_it_has_alone(some: list[Chip],
     watts, runs = power_at(power, node, held), accepted(columns, power, held)
     for index, chip in enumerate(some):
         alone = clocked_in(chip, node)
-        assert alone.areas.by_part() == {part: values[index] for part, values in areas.by_part().items()}
+        assert alone.areas.by_part() == {
+            part: values[index] for part, values in areas.by_part().items()
+        }
         assert (alone.held_hz, alone.held_w) == (held[index], watts[index])
         assert (refusal(chip) is None) == runs[index]
 
@@ -195,7 +217,12 @@ def larger(chip: Chip, field: str, factor: int) -> Chip:
     if field == "global":
         return replace(chip, global_buffer=replace(shared, size_bytes=shared.size_bytes * factor))
     if field == "links":
-        return replace(chip, links=replace(chip.links, bandwidth_bytes_per_s=chip.links.bandwidth_bytes_per_s * factor))
+        return replace(
+            chip,
+            links=replace(
+                chip.links, bandwidth_bytes_per_s=chip.links.bandwidth_bytes_per_s * factor
+            ),
+        )
     if field in ("lanes", "register_bytes"):
         grown: dict[str, Any] = {field: getattr(vectors, field) * factor}
         return replace(chip, vectors=replace(vectors, **grown))
@@ -206,7 +233,8 @@ def larger(chip: Chip, field: str, factor: int) -> Chip:
 
 
 GROWN = (
-    "count", "arrays", "rows", "columns", "lanes", "operand_bytes", "register_bytes", "port_bytes_per_cycle", "global",
+    "count", "arrays", "rows", "columns", "lanes", "operand_bytes", "register_bytes",
+    "port_bytes_per_cycle", "global",
     "stacks", "links",
 )  # fmt: skip
 
@@ -234,7 +262,10 @@ def test_a_higher_limit_never_lowers_the_held_clock_and_is_met(
     chip: Chip, limit: float, factor: float, name: str
 ) -> None:
     node = NODES[name]
-    low, high = (clocked_in(replace(chip, power=power_limit(watts)), node) for watts in (limit, limit * factor))
+    low, high = (
+        clocked_in(replace(chip, power=power_limit(watts)), node)
+        for watts in (limit, limit * factor)
+    )
     top = min(chip.clock_hz, node.voltage.most_hz)
     assert low.held_hz <= high.held_hz <= top
     if low.held_hz:
@@ -243,7 +274,10 @@ def test_a_higher_limit_never_lowers_the_held_clock_and_is_met(
 
 
 def test_a_chip_is_refused_only_for_fixed_power_or_half_its_clock() -> None:
-    said = [refusal(replace(load_chip("h100"), power=power_limit(limit))) for limit in (100.0, 300.0, 700.0)]
+    said = [
+        refusal(replace(load_chip("h100"), power=power_limit(limit)))
+        for limit in (100.0, 300.0, 700.0)
+    ]
     assert said[0] is not None and "HBM and links alone" in said[0]
     assert said[1] is not None and "below half" in said[1]
     assert said[2] is None
@@ -257,7 +291,9 @@ def test_vector_work_can_set_the_clock() -> None:
     assert power.vector_j > power.product_j
     limit = np.array([700.0])
     idle = replace(power, vector_j=np.zeros(1))
-    assert held_clocks(power, node, wide.clock_hz, limit) < held_clocks(idle, node, wide.clock_hz, limit)
+    assert held_clocks(power, node, wide.clock_hz, limit) < held_clocks(
+        idle, node, wide.clock_hz, limit
+    )
 
 
 def _cost(chip: Chip, terms: Terms) -> Manufacturing:
@@ -268,7 +304,9 @@ def _cost(chip: Chip, terms: Terms) -> Manufacturing:
 
 def test_faster_links_cost_their_share_of_switches_and_cables() -> None:
     chip, terms = load_chip("h100"), load_terms()
-    fast = replace(chip, links=replace(chip.links, bandwidth_bytes_per_s=2 * chip.links.bandwidth_bytes_per_s))
+    fast = replace(
+        chip, links=replace(chip.links, bandwidth_bytes_per_s=2 * chip.links.bandwidth_bytes_per_s)
+    )
     plain, joined = _cost(chip, terms), _cost(fast, terms)
     assert joined.links_usd - plain.links_usd == pytest.approx(links_usd(450e9))
     assert joined.die_usd > plain.die_usd

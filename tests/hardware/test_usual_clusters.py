@@ -1,4 +1,5 @@
-"""What a chip is titled and where it stands by default agree; a space of one die has a base of one."""
+"""What a chip is titled and where it stands by default agree; a space of one die has a base of
+one."""
 
 from pathlib import Path
 
@@ -19,9 +20,13 @@ def test_a_b200_of_hgx_boards_stands_in_nodes_of_eight_and_a_gb200_in_racks(form
 
 @pytest.mark.parametrize("base", ["b200", "mi300x"])
 def test_a_space_refuses_a_base_of_several_dies(base: str, tmp_path: Path) -> None:
-    text = (Path("src/phaze/hardware/presets/silicon/spaces") / "n5-reticle.toml").read_text(encoding="utf-8")
+    text = (Path("src/phaze/hardware/presets/silicon/spaces") / "n5-reticle.toml").read_text(
+        encoding="utf-8"
+    )
     (tmp_path / "two.toml").write_text(text.replace("n5-reticle-base", base), encoding="utf-8")
-    with pytest.raises(InputError, match=f"the chip '{base}' has [0-9]+ dies; choose one of a single die"):
+    with pytest.raises(
+        InputError, match=f"the chip '{base}' has [0-9]+ dies; choose one of a single die"
+    ):
         load_space(str(tmp_path / "two.toml"))
 
 

@@ -24,7 +24,9 @@ def test_a_core_buffer_without_bandwidth_feeds_its_array() -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 10**30])
-@pytest.mark.parametrize(("table", "key"), [("", "clock"), ("hbm", "size"), ("clusters", "rows"), ("links", "lane")])
+@pytest.mark.parametrize(
+    ("table", "key"), [("", "clock"), ("hbm", "size"), ("clusters", "rows"), ("links", "lane")]
+)
 def test_a_value_that_cannot_be_is_refused(table: str, key: str, wrong: int) -> None:
     keys, where = chip_keys("tpu-v4")
     changed = changed_keys(keys, {table: {key: wrong}} if table else {key: wrong})

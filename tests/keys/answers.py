@@ -21,9 +21,16 @@ from tests.search.made import core_space
 
 Answer = Callable[[dict[str, Any], Path], Iterable[Any]]
 REPEATED = ("job", "cluster", "name", "title", "chip", "file", "id", "source")
-JUDGED = ("area_mm2", "area_by_component_mm2", "design_power_w", "full_rate_power_by_component_w", "ownership")
+JUDGED = (
+    "area_mm2",
+    "area_by_component_mm2",
+    "design_power_w",
+    "full_rate_power_by_component_w",
+    "ownership",
+)
 TINY = (
-    "--gpt", "hidden=64,layers=4,heads=4,vocabulary=512,sequence=32", "--devices", "16", "--batch", "64",
+    "--gpt", "hidden=64,layers=4,heads=4,vocabulary=512,sequence=32", "--devices", "16", "--batch",
+    "64",
     "--tensor", "1", "--microbatch", "1", "--zero", "0", "--chunks", "1",
 )  # fmt: skip
 
@@ -65,10 +72,19 @@ def of_chip(chip: dict[str, Any], folder: Path) -> Iterator[Any]:
     formats = {None: "fp8", "fp8": "fp8", "mxfp8": "mxfp8", "nvfp4": "fp4", "fp32": "fp32"}
     for precision, form in formats.items():
         if precision is None or form in chip.get("formats", ()):
-            made = run(chip=path, cluster=own, stack="megatron-core", precision=precision, gpt=large, plan=whole)
+            made = run(
+                chip=path,
+                cluster=own,
+                stack="megatron-core",
+                precision=precision,
+                gpt=large,
+                plan=whole,
+            )
             yield told("plan", "--fixed", written(folder, "run.json", made))
     if "host" in chip:
-        hosted = run(chip=path, cluster=own, stack="megatron-core", gpt=large, plan=whole | {"offload": True})
+        hosted = run(
+            chip=path, cluster=own, stack="megatron-core", gpt=large, plan=whole | {"offload": True}
+        )
         yield told("plan", "--fixed", written(folder, "run.json", hosted))
 
 
@@ -83,7 +99,9 @@ def of_cluster(cluster: dict[str, Any], folder: Path) -> Iterator[Any]:
     sizes = [f"all_reduce:{size}:{ranks}" for size in ("64MiB", "16KiB") for ranks in (4, 16)]
     for kind in (*sizes, "all_gather:64MiB:16"):
         yield told("estimate", "--collective", kind, "--cluster", path)
-    yield told("plan", "--fixed", written(folder, "run.json", run(chip="h100", cluster=path, stack=None)))
+    yield told(
+        "plan", "--fixed", written(folder, "run.json", run(chip="h100", cluster=path, stack=None))
+    )
 
 
 def of_stack(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
@@ -103,7 +121,8 @@ def of_stack(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
 
 
 def of_shared_state(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
-    """Runs whose state is shared out, over all replicas and some, and one whose activations the host keeps."""
+    """Runs whose state is shared out, over all replicas and some, and one whose activations the
+    host keeps."""
     path = written(folder, "stack.json", stack)
     plan = run()["plan"] | {"tensor": 1, "pipeline": 1, "data": 16}
     kinds = ({"zero": 0, "offload": True}, {"zero": 1}, {"zero": 3}, {"zero": 3, "shard": 8})
@@ -124,7 +143,9 @@ def of_kernel(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
     """A run on a chip whose attention kernels were measured."""
     path = written(folder, "stack.json", stack)
     for chunks in (1, 2):
-        own = run(stack=path, chip="h100", cluster="dgx-h100", plan=run()["plan"] | {"chunks": chunks})
+        own = run(
+            stack=path, chip="h100", cluster="dgx-h100", plan=run()["plan"] | {"chunks": chunks}
+        )
         yield told("plan", "--fixed", written(folder, "run.json", own))
 
 
@@ -134,16 +155,38 @@ def of_experts(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
     plan = {"tensor": 1, "pipeline": 1, "data": 16, "microbatch": 1, "expert": 16}
     for shared in (0, 64):
         moe = {**sizes, "shared_mlp": shared}
-        own = run(gpt=None, moe=moe, chip="h100", cluster="dgx-h100", devices=16, attention="fused", plan=plan)
+        own = run(
+            gpt=None,
+            moe=moe,
+            chip="h100",
+            cluster="dgx-h100",
+            devices=16,
+            attention="fused",
+            plan=plan,
+        )
         own["stack"] = written(folder, "stack.json", stack)
         yield told("plan", "--fixed", written(folder, "run.json", own))
 
 
 def of_sought(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
-    """A plan that is sought where a pipeline is needed and few microbatches make its bubbles long."""
+    """A plan that is sought where a pipeline is needed and few microbatches make its bubbles
+    long."""
     path = written(folder, "stack.json", stack)
     sizes = "hidden=4096,layers=8,heads=32,vocabulary=4096,sequence=512"
-    job = ("--chip", "a100-80gb", "--devices", 4, "--batch", 8, "--tensor", 1, "--microbatch", 1, "--zero", 0)
+    job = (
+        "--chip",
+        "a100-80gb",
+        "--devices",
+        4,
+        "--batch",
+        8,
+        "--tensor",
+        1,
+        "--microbatch",
+        1,
+        "--zero",
+        0,
+    )
     yield told("plan", "--gpt", sizes, *job, "--headroom", "75%", "--stack", path)
 
 
@@ -160,12 +203,18 @@ def of_terms(terms: dict[str, Any], folder: Path) -> list[Any]:
     """What a chip costs to make and to own, and what a whole training run takes."""
     path = written(folder, "terms.json", terms)
     job = written(folder, "run.json", run(chip="h100", cluster="dgx-h100", tokens="1B", terms=path))
-    return [told("chips", "h100", "--terms", path)["ownership"], told("plan", "--fixed", job)["training_run"]]
+    return [
+        told("chips", "h100", "--terms", path)["ownership"],
+        told("plan", "--fixed", job)["training_run"],
+    ]
 
 
 def of_core_terms(terms: dict[str, Any], folder: Path) -> list[Any]:
-    """What a chip of cores (``phaze.chip/1`` with a technology) costs to make and to own: HBM by the GB."""
-    return [told("chips", "tpu-v4-paper", "--terms", written(folder, "terms.json", terms))["ownership"]]
+    """What a chip of cores (``phaze.chip/1`` with a technology) costs to make and to own: HBM by
+    the GB."""
+    return [
+        told("chips", "tpu-v4-paper", "--terms", written(folder, "terms.json", terms))["ownership"]
+    ]
 
 
 def of_space(space: dict[str, Any], folder: Path) -> list[Any]:
@@ -175,7 +224,8 @@ def of_space(space: dict[str, Any], folder: Path) -> list[Any]:
 
 
 def of_study(study: dict[str, Any], folder: Path) -> list[Any]:
-    """The best chip, its memory, its score, how its models run on it, and how many chips were opened."""
+    """The best chip, its memory, its score, how its models run on it, and how many chips were
+    opened."""
     job = job_of(study_of(study, "study"))
     state = search(job, scale_for(job))
     best = best_of(state)
@@ -183,7 +233,15 @@ def of_study(study: dict[str, Any], folder: Path) -> list[Any]:
         raise Refused(str(nothing_found(state)))
     ran = [(one.configuration, one.batch_s, one.dynamic_j, one.value) for one in best.ran]
     split = [[(graph.width, graph.microbatch) for graph in task.graphs] for task in job.models]
-    return [best.chip, job.hbm_bytes[best.hbm], best.score, ran, split, len(state.evaluated), job.rules]
+    return [
+        best.chip,
+        job.hbm_bytes[best.hbm],
+        best.score,
+        ran,
+        split,
+        len(state.evaluated),
+        job.rules,
+    ]
 
 
 def of_priced(study: dict[str, Any], folder: Path) -> list[Any]:

@@ -1,4 +1,5 @@
-"""For every key of the hardware's formats: a document, another value, and who must notice or refuse it.
+"""For every key of the hardware's formats: a document, another value, and who must notice or refuse
+it.
 
 A case is (key, where it stands in the document, another value).
 """
@@ -17,8 +18,8 @@ Case = tuple[str, str, Any]
 
 @dataclass(frozen=True)
 class Base:
-    """A document, what is asked of it, and the changes that must be noticed: ``cases``, and of ``keys`` (names, apart
-    by blanks) some other value of their type."""
+    """A document, what is asked of it, and the changes that must be noticed: ``cases``, and of
+    ``keys`` (names, apart by blanks) some other value of their type."""
 
     document: Callable[[Path], dict[str, Any]]
     answer: Answer
@@ -31,17 +32,23 @@ def same(*pairs: tuple[str, Any]) -> tuple[Case, ...]:
     return tuple((key, key.replace(".", "/"), value) for key, value in pairs)
 
 
-# -- hardware --------------------------------------------------------------------------------------------------------
+# -- hardware
+# --------------------------------------------------------------------------------------------------------
 
 MEASURED = {
-    "matrix_share": 0.8, "training_matrix_share": 0.6, "hbm_share": 0.7, "vector_hbm_share": 0.7, "start_up": "4 us",
+    "matrix_share": 0.8, "training_matrix_share": 0.6, "hbm_share": 0.7, "vector_hbm_share": 0.7,
+    "start_up": "4 us",
     "vector_start_up": "3 us", "block_cycles": 20, "kept_row": "64 KiB", "attention": "hopper",
     "matrix_share_fp8": 0.75,
 }  # fmt: skip
 
 
 def chip(folder: Path) -> dict[str, Any]:
-    own = {"name": "mine", "calibration": dict(MEASURED), "formats": {"fp8": 2, "mxfp8": 2, "fp4": 4, "fp32": 0.5}}
+    own = {
+        "name": "mine",
+        "calibration": dict(MEASURED),
+        "formats": {"fp8": 2, "mxfp8": 2, "fp4": 4, "fp32": 0.5},
+    }
     return preset("chips", "h100") | own
 
 
@@ -72,12 +79,19 @@ USUAL = Base(chip, answers.of_usual_cluster, same(("cluster", "nvl72")))
 
 def cluster(folder: Path) -> dict[str, Any]:
     levels = [
-        {"name": "node", "kind": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "3 us", "share": 0.7,
+        {"name": "node", "kind": "switch", "size": 8, "bandwidth": "450 GB/s", "latency": "3 us",
+        "share": 0.7,
          "start": "20 us", "local": "600 GB/s", "small_start": "9 us", "small_share": 0.1,
          "small_step": "1 us", "piece": "2 us", "in_switch_share": 0.4},
         {"name": "fabric", "kind": "switch", "size": 8, "bandwidth": "50 GB/s", "latency": "9 us"},
     ]  # fmt: skip
-    head = {"schema": "phaze.cluster/1", "name": "mine", "title": "mine", "devices": 64, "stack": "megatron-core"}
+    head = {
+        "schema": "phaze.cluster/1",
+        "name": "mine",
+        "title": "mine",
+        "devices": 64,
+        "stack": "megatron-core",
+    }
     return head | {"chip": "h100", "levels": levels}
 
 
@@ -88,7 +102,14 @@ def of_the_chip(folder: Path) -> dict[str, Any]:
 
 
 def torus(folder: Path) -> dict[str, Any]:
-    level = {"name": "torus", "kind": "torus", "size": 64, "bandwidth": "270 GB/s", "latency": "1 us", "shape": [8, 8]}
+    level = {
+        "name": "torus",
+        "kind": "torus",
+        "size": 64,
+        "bandwidth": "270 GB/s",
+        "latency": "1 us",
+        "shape": [8, 8],
+    }
     return cluster(folder) | {"levels": [level]}
 
 
@@ -152,20 +173,29 @@ def kernel_stack(folder: Path) -> dict[str, Any]:
 
 
 KERNELS = tuple(
-    ("attention.kernel", "attention", value) for value in ({"kernel": "cudnn"}, {"kernel": "eager"}, "fused")
+    ("attention.kernel", "attention", value)
+    for value in ({"kernel": "cudnn"}, {"kernel": "eager"}, "fused")
 )
 KERNEL_STACK = Base(kernel_stack, answers.of_kernel, KERNELS)
 
 
 def low_stack(folder: Path) -> dict[str, Any]:
-    return kernel_stack(folder) | {"recipes": ["fp8-delayed"], "precision": "fp8", "scatter_gather": False}
+    return kernel_stack(folder) | {
+        "recipes": ["fp8-delayed"],
+        "precision": "fp8",
+        "scatter_gather": False,
+    }
 
 
 STATE = {"weight": 2, "main_weight": 4, "gradient": 4, "first_moment": 4, "second_moment": 4}
 
 
 def shared_stack(folder: Path) -> dict[str, Any]:
-    return preset("stacks", "megatron-2021") | {"name": "mine", "state": dict(STATE), "hidden_offload": 0.5}
+    return preset("stacks", "megatron-2021") | {
+        "name": "mine",
+        "state": dict(STATE),
+        "hidden_offload": 0.5,
+    }
 
 
 SHARED_STACK = Base(
@@ -177,7 +207,12 @@ SHARED_STACK = Base(
 LOW_STACK = Base(
     low_stack,
     answers.of_kernel,
-    same(("recipes", ["fp8-tensorwise"]), ("recipes", []), ("low_precision_weights", True), ("overlap_p2p", True)),
+    same(
+        ("recipes", ["fp8-tensorwise"]),
+        ("recipes", []),
+        ("low_precision_weights", True),
+        ("overlap_p2p", True),
+    ),
 )
 
 
@@ -202,8 +237,16 @@ def _curve(key: str) -> tuple[Case, ...]:
     for step in key.split("."):
         curve = curve[step]
     found: list[Case] = [
-        (f"{key}.values", f"{place}/values", [value * (2 + at) for at, value in enumerate(curve["values"])]),
-        (f"{key}.sizes", f"{place}/sizes", [*(1 + at for at in range(len(curve["sizes"]) - 1)), 2**50]),
+        (
+            f"{key}.values",
+            f"{place}/values",
+            [value * (2 + at) for at, value in enumerate(curve["values"])],
+        ),
+        (
+            f"{key}.sizes",
+            f"{place}/sizes",
+            [*(1 + at for at in range(len(curve["sizes"]) - 1)), 2**50],
+        ),
         (f"{key}.reference.size", f"{place}/reference", {"size": "1 MiB", "area": "77 mm2"}),
         (f"{key}.reference.area", f"{place}/reference", {"size": "1 MiB", "area": "7 mm2"}),
     ]
@@ -213,7 +256,12 @@ def _curve(key: str) -> tuple[Case, ...]:
 TECHNOLOGY = Base(
     technology,
     answers.of_technology,
-    (*_curve("area.core_buffer"), *_curve("area.scratchpad"), *_curve("area.cache"), *_curve("energy.buffer")),
+    (
+        *_curve("area.core_buffer"),
+        *_curve("area.scratchpad"),
+        *_curve("area.cache"),
+        *_curve("energy.buffer"),
+    ),
     keys="""
     area.mac_um2 area.lane_um2 area.vector_control_um2 area.network_mm2_per_byte_per_cycle
     area.hbm_mm2_per_gb_per_s area.link_mm2_per_gb_per_s area.other_share energy.mac_pj energy.lane_pj
@@ -237,15 +285,20 @@ OWNERSHIP = Base(
     grid_kgco2e_per_kwh fab_grid_kgco2e_per_kwh hbm_kgco2e_per_gb package_kgco2e
     """,
 )
-# The technology of a chip of clusters prices HBM by the stack; the terms' price is that of a chip of cores.
+# The technology of a chip of clusters prices HBM by the stack; the terms' price is that of a chip
+# of cores.
 CORE_OWNERSHIP = Base(terms, answers.of_core_terms, same(("hbm_usd_per_gb", 99.0)))
 
-# -- spaces ----------------------------------------------------------------------------------------------------------
+# -- spaces
+# ----------------------------------------------------------------------------------------------------------
 
 RANGES: dict[str, tuple[Any, Any, Any]] = {
-    "tensor_cores": (2, 8, 4), "rows": (32, 128, 96), "columns": (32, 128, 64), "vector_cores": (2, 8, 2),
-    "lanes": (16, 64, 16), "global_buffer": ("2 MiB", "32 MiB", "6 MiB"), "tensor_buffer": ("8 KiB", "64 KiB", "8 KiB"),
-    "vector_buffer": ("8 KiB", "64 KiB", "8 KiB"), "global_bandwidth": ("1 TB/s", "4 TB/s", "1 TB/s"),
+    "tensor_cores": (2, 8, 4), "rows": (32, 128, 96), "columns": (32, 128, 64),
+    "vector_cores": (2, 8, 2),
+    "lanes": (16, 64, 16), "global_buffer": ("2 MiB", "32 MiB", "6 MiB"),
+    "tensor_buffer": ("8 KiB", "64 KiB", "8 KiB"),
+    "vector_buffer": ("8 KiB", "64 KiB", "8 KiB"),
+    "global_bandwidth": ("1 TB/s", "4 TB/s", "1 TB/s"),
     "hbm_bandwidth": ("1 TB/s", "4 TB/s", "1 TB/s"), "links": ("1 GB/s", "4 GB/s", "1 GB/s"),
     "clock": ("0.5 GHz", "2 GHz", "0.5 GHz"),
 }  # fmt: skip
@@ -255,7 +308,8 @@ def space(folder: Path) -> dict[str, Any]:
     axes = {"tensor_cores": [4], "rows": [64], "columns": [64], "vector_cores": [4], "lanes": [32]}
     return {
         "schema": "phaze.space/1", "name": "mine", "title": "mine", "base": "tpu-v4-paper",
-        "axes": axes | {"global_buffer": ["2 MiB"]}, "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
+        "axes": axes | {"global_buffer": ["2 MiB"]},
+        "core_buffers": {"least": "1 KiB", "bytes_per_unit": 16},
         "keep": {"area_of": "tpu-v4-paper"},
     }  # fmt: skip
 
@@ -263,7 +317,9 @@ def space(folder: Path) -> dict[str, Any]:
 def ranged(axis: str, by: str) -> Callable[[Path], dict[str, Any]]:
     def document(folder: Path) -> dict[str, Any]:
         found, (low, high, step) = space(folder), RANGES[axis]
-        found["axes"][axis] = {"from": low, "to": high} | ({"times": 2} if by == "times" else {"step": step})
+        found["axes"][axis] = {"from": low, "to": high} | (
+            {"times": 2} if by == "times" else {"step": step}
+        )
         return found
 
     return document
@@ -282,9 +338,15 @@ def axes() -> list[Base]:
         found.append(Base(ranged(axis, "times"), answers.of_space, cases))
         smaller = RANGES[axis][0] if axis not in ("rows",) else 32
         found.append(
-            Base(ranged(axis, "step"), answers.of_space, ((f"axes.{axis}.step", f"{at}/step", smaller),))
+            Base(
+                ranged(axis, "step"),
+                answers.of_space,
+                ((f"axes.{axis}.step", f"{at}/step", smaller),),
+            )
             if step != smaller
-            else Base(ranged(axis, "step"), answers.of_space, ((f"axes.{axis}.step", f"{at}/step", high),))
+            else Base(
+                ranged(axis, "step"), answers.of_space, ((f"axes.{axis}.step", f"{at}/step", high),)
+            )
         )
     return found
 

@@ -1,4 +1,5 @@
-"""Other values of a key, from its type in the schema and its value in a document: nobody writes them out."""
+"""Other values of a key, from its type in the schema and its value in a document: nobody writes
+them out."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,20 +34,29 @@ def field_kinds(schema: Schema, tables: Schema, key: str) -> list[Schema]:
         for outer in places:
             place = next(_kinds(outer["items"], tables)) if "items" in outer else outer
             named = [*place.get("patternProperties", {}).values()]
-            named += [place["additionalProperties"]] if isinstance(place.get("additionalProperties"), dict) else []
-            for found in [place["properties"][step]] if step in place.get("properties", {}) else named:
+            named += (
+                [place["additionalProperties"]]
+                if isinstance(place.get("additionalProperties"), dict)
+                else []
+            )
+            for found in (
+                [place["properties"][step]] if step in place.get("properties", {}) else named
+            ):
                 inner += list(_kinds(found, tables))
         places = inner
     return places
 
 
 def _place(document: Any, steps: list[str]) -> tuple[str, Any]:
-    """Where a key stands in a document, the first of a list that has it, and its value there, None if nowhere."""
+    """Where a key stands in a document, the first of a list that has it, and its value there, None
+    if nowhere."""
     path: list[str] = []
     inside = document
     for step in steps:
         if isinstance(inside, list):
-            number = next((at for at, row in enumerate(inside) if isinstance(row, dict) and step in row), 0)
+            number = next(
+                (at for at, row in enumerate(inside) if isinstance(row, dict) and step in row), 0
+            )
             path, inside = [*path, str(number)], inside[number]
         path.append(step)
         inside = inside.get(step) if isinstance(inside, dict) else None
@@ -54,7 +64,8 @@ def _place(document: Any, steps: list[str]) -> tuple[str, Any]:
 
 
 def _others(kinds: list[Schema], value: Any) -> Iterator[Any]:
-    """Values of the types of a key other than its own, those first that an answer notices soonest."""
+    """Values of the types of a key other than its own, those first that an answer notices
+    soonest."""
     for kind in kinds:
         if kind.get("type") == "boolean":
             yield from (choice for choice in (True, False) if choice is not value)
@@ -66,7 +77,9 @@ def _others(kinds: list[Schema], value: Any) -> Iterator[Any]:
         number, unit = value.split(" ", 1)
         yield from (f"{float(number) * factor:.12g} {unit}" for factor in FACTORS)
     elif isinstance(value, int) and not isinstance(value, bool) and "integer" in types:
-        yield from (round(value * factor) for factor in (2, 0.5, 4, 10) if round(value * factor) != value)
+        yield from (
+            round(value * factor) for factor in (2, 0.5, 4, 10) if round(value * factor) != value
+        )
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from (value * factor for factor in FACTORS)
     if value is None or value == 0:

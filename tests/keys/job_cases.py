@@ -8,7 +8,8 @@ from tests.keys import answers
 from tests.keys.cases import STATE, Base, same, space
 from tests.keys.small import LLAMA, graph, preset, run, written
 
-# -- runs ------------------------------------------------------------------------------------------------------------
+# -- runs
+# ------------------------------------------------------------------------------------------------------------
 
 
 def small_run(folder: Path) -> dict[str, Any]:
@@ -20,7 +21,9 @@ def llama_run(folder: Path) -> dict[str, Any]:
 
 
 def terms_of(folder: Path) -> str:
-    return written(folder, "terms.json", preset("ownership", "default") | {"device_usd_per_hour": {"any": 7.0}})
+    return written(
+        folder, "terms.json", preset("ownership", "default") | {"device_usd_per_hour": {"any": 7.0}}
+    )
 
 
 def priced_run(folder: Path) -> dict[str, Any]:
@@ -88,14 +91,19 @@ MOE_RUN = Base(
 )
 CONTEXT_RUN = Base(context_run, answers.of_run, keys="plan.context plan.context_way")
 PRICED_RUN = Base(priced_run, answers.of_run, same(("tokens", "2T"), ("terms", "terms.json")))
-NAMED_RUN = Base(named_run, answers.of_run, same(("sequence", 128), ("model", "gpt2-xl"), ("tensor_plan", "plan.toml")))
+NAMED_RUN = Base(
+    named_run,
+    answers.of_run,
+    same(("sequence", 128), ("model", "gpt2-xl"), ("tensor_plan", "plan.toml")),
+)
 GRAPH_RUN = Base(
     graph_run,
     answers.of_run,
     keys="sequence attention plan.sequence_parallel plan.tensor",
 )
 
-# -- studies ---------------------------------------------------------------------------------------------------------
+# -- studies
+# ---------------------------------------------------------------------------------------------------------
 
 
 def study(folder: Path) -> dict[str, Any]:
@@ -108,7 +116,8 @@ def study(folder: Path) -> dict[str, Any]:
     ]
     written(folder, "space.json", few)
     return {
-        "schema": "phaze.study/1", "name": "mine", "models": models, "space": "space.json", "rules": "icml24",
+        "schema": "phaze.study/1", "name": "mine", "models": models, "space": "space.json",
+        "rules": "icml24",
         "hbm": ["64 MiB", "8 GiB"], "training": {"devices": 16, "batch": 32},
         "search": {"gap": 0.0, "round_size": 1},
     }  # fmt: skip
@@ -118,14 +127,23 @@ def placed(folder: Path) -> dict[str, Any]:
     """One of them under rules cluster."""
     found = study(folder)
     training = found["training"] | {"cluster": "selene", "headroom": 0.0, "zero": 0}
-    return found | {"rules": "cluster", "models": found["models"][:1], "hbm": ["1027 MiB"], "training": training}
+    return found | {
+        "rules": "cluster",
+        "models": found["models"][:1],
+        "hbm": ["1027 MiB"],
+        "training": training,
+    }
 
 
 def named(folder: Path) -> dict[str, Any]:
     """One named model that takes its sequence from the training."""
     found = study(folder)
     training = {"devices": 16, "batch": 32, "sequence": 32, "microbatches": [1]}
-    return found | {"models": [{"name": "bert-large", "widths": [2]}], "hbm": ["8 GiB"], "training": training}
+    return found | {
+        "models": [{"name": "bert-large", "widths": [2]}],
+        "hbm": ["8 GiB"],
+        "training": training,
+    }
 
 
 def named_and_placed(folder: Path) -> dict[str, Any]:
@@ -149,7 +167,9 @@ def priced(folder: Path) -> dict[str, Any]:
 PRICED = Base(
     priced,
     answers.of_priced,
-    same(("training.tokens", "2T"), ("training.terms", "terms.json"), ("training.batch", "2k-tokens")),
+    same(
+        ("training.tokens", "2T"), ("training.terms", "terms.json"), ("training.batch", "2k-tokens")
+    ),
 )
 
 
@@ -157,7 +177,9 @@ def tight(folder: Path) -> dict[str, Any]:
     return study(folder) | {"hbm": ["400 KiB"]}
 
 
-TIGHT = Base(tight, answers.of_study, same(("training.optimizer", "adam"), ("training.headroom", 0.5)))
+TIGHT = Base(
+    tight, answers.of_study, same(("training.optimizer", "adam"), ("training.headroom", 0.5))
+)
 STUDY = Base(
     study,
     answers.of_study,
@@ -233,12 +255,16 @@ PLACED = Base(
 
 
 def stacked(folder: Path) -> dict[str, Any]:
-    """One of them at width 2 with a stack that hides nothing, in so little memory that it takes two stages."""
+    """One of them at width 2 with a stack that hides nothing, in so little memory that it takes two
+    stages."""
     found = placed(folder)
     training = found["training"] | {"devices": 8, "batch": 16, "recompute": [True]}
     return (
         found
-        | {"models": [{"name": "tiny", "graphs": [graph(folder, 2, spread=True)]}], "hbm": ["1026 MiB"]}
+        | {
+            "models": [{"name": "tiny", "graphs": [graph(folder, 2, spread=True)]}],
+            "hbm": ["1026 MiB"],
+        }
         | {"training": training}
     )
 
@@ -282,7 +308,8 @@ STACKED = Base(
 
 
 def kept(folder: Path) -> dict[str, Any]:
-    """Any mode of recompute, in memory that decides between them: what is kept of a layer counts."""
+    """Any mode of recompute, in memory that decides between them: what is kept of a layer
+    counts."""
     found = stacked(folder)
     training = {key: value for key, value in found["training"].items() if key != "recompute"}
     return found | {"hbm": ["1050000 KiB"], "training": training}
@@ -291,9 +318,15 @@ def kept(folder: Path) -> dict[str, Any]:
 KEPT = Base(
     kept,
     answers.of_study,
-    same(("stack.saves", "mincut"), ("stack.selective", "operators"), ("stack.recompute_modules", ["mlp"])),
+    same(
+        ("stack.saves", "mincut"),
+        ("stack.selective", "operators"),
+        ("stack.recompute_modules", ["mlp"]),
+    ),
 )
-SHARED = Base(shared, answers.of_study, same(("stack.gradient_bytes", 14.0), ("stack.prefetch", "layer")))
+SHARED = Base(
+    shared, answers.of_study, same(("stack.gradient_bytes", 14.0), ("stack.prefetch", "layer"))
+)
 
 
 def low(folder: Path) -> dict[str, Any]:
@@ -304,18 +337,41 @@ def low(folder: Path) -> dict[str, Any]:
     few["base"] = written(folder, "base.json", own)
     few["axes"] |= {"tensor_cores": [1, 4]}
     training = found["training"] | {"zero": 1, "precision": "fp8"}
-    study = {"space": written(folder, "low.json", few), "training": training, "stack": {"recipes": ["fp8-delayed"]}}
+    study = {
+        "space": written(folder, "low.json", few),
+        "training": training,
+        "stack": {"recipes": ["fp8-delayed"]},
+    }
     return found | study | {"hbm": ["4 GiB"]}
 
 
 def of_experts(folder: Path) -> dict[str, Any]:
     """A mixture of experts with a shared one on two chips of clusters, its experts split."""
     few = preset("silicon/spaces", "n5-reticle")
-    few["axes"] |= {"clusters": [12], "arrays": [8], "rows": [32], "columns": [128], "lanes": [512, 1024]}
-    few["axes"] |= {"registers": ["1 MiB"], "global_buffer": ["25 MiB"], "hbm_stacks": [6], "links": ["450 GB/s"]}
-    training = {"cluster": "dgx-h100", "devices": 1024, "batch": 1024, "microbatches": [1], "expert": [64], "zero": 1}
+    few["axes"] |= {
+        "clusters": [12],
+        "arrays": [8],
+        "rows": [32],
+        "columns": [128],
+        "lanes": [512, 1024],
+    }
+    few["axes"] |= {
+        "registers": ["1 MiB"],
+        "global_buffer": ["25 MiB"],
+        "hbm_stacks": [6],
+        "links": ["450 GB/s"],
+    }
+    training = {
+        "cluster": "dgx-h100",
+        "devices": 1024,
+        "batch": 1024,
+        "microbatches": [1],
+        "expert": [64],
+        "zero": 1,
+    }
     return {
-        "schema": "phaze.study/1", "name": "mine", "models": [{"name": "deepseek-v3", "widths": [1]}],
+        "schema": "phaze.study/1", "name": "mine",
+        "models": [{"name": "deepseek-v3", "widths": [1]}],
         "space": written(folder, "experts.json", few), "training": training, "search": {"gap": 0.0},
     }  # fmt: skip
 
@@ -337,13 +393,23 @@ def offloaded(folder: Path) -> dict[str, Any]:
     """Activations in the memory of the host, copied behind all of the passes."""
     found = of_experts(folder)
     few = json.loads(Path(found["space"]).read_text(encoding="utf-8"))
-    base = preset("silicon/bases", few["base"]) | {"name": "hosted", "host": {"bandwidth": "50 GB/s"}}
-    found["space"] = written(folder, "hosted.json", few | {"base": written(folder, "base.json", base)})
-    return found | {"training": found["training"] | {"recompute": ["offload"]}, "stack": {"hidden_offload": 1.0}}
+    base = preset("silicon/bases", few["base"]) | {
+        "name": "hosted",
+        "host": {"bandwidth": "50 GB/s"},
+    }
+    found["space"] = written(
+        folder, "hosted.json", few | {"base": written(folder, "base.json", base)}
+    )
+    return found | {
+        "training": found["training"] | {"recompute": ["offload"]},
+        "stack": {"hidden_offload": 1.0},
+    }
 
 
 OFFLOADED = Base(offloaded, answers.of_study, same(("stack.hidden_offload", 0.0)))
-LOW = Base(low, answers.of_study, same(("stack.recipes", []), ("stack.low_precision_weights", True)))
+LOW = Base(
+    low, answers.of_study, same(("stack.recipes", []), ("stack.low_precision_weights", True))
+)
 NAMED = Base(
     named,
     answers.of_study,

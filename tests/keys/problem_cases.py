@@ -1,4 +1,5 @@
-"""For every key of profiles, operators and graphs: a document, another value, and who must notice or refuse it."""
+"""For every key of profiles, operators and graphs: a document, another value, and who must notice
+or refuse it."""
 
 import json
 from pathlib import Path
@@ -10,7 +11,8 @@ from tests.keys import answers
 from tests.keys.cases import Base, Case, same
 from tests.keys.small import GPT
 
-# -- profiles and operators ------------------------------------------------------------------------------------------
+# -- profiles and operators
+# ------------------------------------------------------------------------------------------
 
 
 def profile(folder: Path) -> dict[str, Any]:
@@ -18,13 +20,17 @@ def profile(folder: Path) -> dict[str, Any]:
     widths = {}
     for width in (1, 2):
         layers = [
-            {"id": at, "forward_s": 0.01 / width, "backward_s": 0.02 / width, "parameter_bytes": 2e8 / width,
+            {"id": at, "forward_s": 0.01 / width, "backward_s": 0.02 / width,
+            "parameter_bytes": 2e8 / width,
              "activation_bytes": 4e8 / width, "sharded": width > 1, "selective_bytes": 3e8 / width,
-             "selective_s": 0.001, "full_s": 0.009 / width, "tied": "words" if at in (0, 5) else None,
+             "selective_s": 0.001, "full_s": 0.009 / width,
+             "tied": "words" if at in (0, 5) else None,
              "tied_bytes": 1e8 if at in (0, 5) else None}
             for at in range(6)
         ]  # fmt: skip
-        rows = [{key: value for key, value in layer.items() if value is not None} for layer in layers]
+        rows = [
+            {key: value for key, value in layer.items() if value is not None} for layer in layers
+        ]
         edges = [{"from": at, "to": at + 1, "bytes": 1e8} for at in range(5)]
         widths[str(width)] = {"layers": rows, "edges": edges}
     levels = [
@@ -32,8 +38,10 @@ def profile(folder: Path) -> dict[str, Any]:
         {"name": "rack", "kind": "switch", "size": 4, "bandwidth": 1e9, "latency": 1e-4},
     ]
     return {
-        "schema": "phaze.profile/1", "rules": "cluster", "devices": 16, "hbm_bytes": 6e9, "microbatches": 16,
-        "optimizer": "adam", "recompute": "best", "cluster": levels, "stack": "megatron-2021", "precision": "bf16",
+        "schema": "phaze.profile/1", "rules": "cluster", "devices": 16, "hbm_bytes": 6e9,
+        "microbatches": 16,
+        "optimizer": "adam", "recompute": "best", "cluster": levels, "stack": "megatron-2021",
+        "precision": "bf16",
         "zero": 0, "schedule": "1f1b", "hbm_bytes_per_s": 1e12, "widths": widths,
     }  # fmt: skip
 
@@ -125,7 +133,9 @@ def full_profile(folder: Path) -> dict[str, Any]:
 
 
 FULL = Base(full_profile, answers.of_profile, (_layer("full_s", 0.001),))
-SPLIT = Base(split_profile, answers.of_profile, (_layer("weight_s", 0.0), ("schedule", "schedule", "1f1b")))
+SPLIT = Base(
+    split_profile, answers.of_profile, (_layer("weight_s", 0.0), ("schedule", "schedule", "1f1b"))
+)
 
 
 def operators(folder: Path, rules: str = "overlap") -> dict[str, Any]:
@@ -167,7 +177,8 @@ OPERATORS = Base(
 )
 BESIDE = Base(beside_each_other, answers.of_operators, (_operator("beside", [], 2),))
 
-# -- graphs ----------------------------------------------------------------------------------------------------------
+# -- graphs
+# ----------------------------------------------------------------------------------------------------------
 
 
 def small_graph(folder: Path) -> dict[str, Any]:

@@ -17,7 +17,11 @@ from tests.search.made_silicon import SMALL
 def of_space(space: dict[str, Any], folder: Path) -> list[Any]:
     """The chips of a space of clusters, field by field, and what is left out."""
     opened = enumerate_space(load_space(written(folder, "space.json", space)))
-    return [[column.tolist() for column in opened.columns()], opened.die_mm2.tolist(), opened.left_out]
+    return [
+        [column.tolist() for column in opened.columns()],
+        opened.die_mm2.tolist(),
+        opened.left_out,
+    ]
 
 
 def space(folder: Path) -> dict[str, Any]:
@@ -49,13 +53,17 @@ SPACE = Base(
 
 
 def of_accelerator(chip: dict[str, Any], folder: Path) -> Iterator[Any]:
-    """What :func:`tests.keys.answers.of_chip` asks of any chip, and a product that every cluster has a part of."""
+    """What :func:`tests.keys.answers.of_chip` asks of any chip, and a product that every cluster
+    has a part of."""
     yield from answers.of_chip(chip, folder)
-    yield answers.told("estimate", "--gemm", "1x8192x8192x8192", "--chip", written(folder, "chip.json", chip))
+    yield answers.told(
+        "estimate", "--gemm", "1x8192x8192x8192", "--chip", written(folder, "chip.json", chip)
+    )
 
 
 MEASURED = {
-    "rate": "700 TFLOP/s", "shape": [4096, 4096, 4096], "clock": "1.6 GHz", "hbm_share": 0.7, "vector_hbm_share": 0.7,
+    "rate": "700 TFLOP/s", "shape": [4096, 4096, 4096], "clock": "1.6 GHz", "hbm_share": 0.7,
+    "vector_hbm_share": 0.7,
     "start_up": "4 us", "vector_start_up": "3 us", "kept_row": "64 KiB", "attention": "hopper",
     "rate_fp8": "1300 TFLOP/s",
 }  # fmt: skip
@@ -63,7 +71,11 @@ MEASURED = {
 
 def accelerator(folder: Path) -> dict[str, Any]:
     """An H100 of which everything was measured."""
-    own = {"name": "mine", "measured": dict(MEASURED), "formats": {"fp8": 2, "mxfp8": 2, "fp4": 4, "fp32": 0.5}}
+    own = {
+        "name": "mine",
+        "measured": dict(MEASURED),
+        "formats": {"fp8": 2, "mxfp8": 2, "fp4": 4, "fp32": 0.5},
+    }
     return preset("silicon/chips", "h100") | own
 
 
@@ -92,7 +104,11 @@ CHIP = Base(
 MEASURED_CHIP = Base(
     accelerator,
     of_accelerator,
-    same(("measured.kept_row", "1 KiB"), ("measured.shape", [512, 512, 512]), ("measured.attention", "blackwell")),
+    same(
+        ("measured.kept_row", "1 KiB"),
+        ("measured.shape", [512, 512, 512]),
+        ("measured.attention", "blackwell"),
+    ),
     keys="""
     measured.rate measured.clock measured.hbm_share measured.vector_hbm_share measured.start_up
     measured.vector_start_up measured.rate_fp8 formats.fp8 formats.mxfp8 formats.fp4
@@ -102,16 +118,27 @@ MEASURED_CHIP = Base(
 STACKED = Base(
     lambda folder: preset("silicon/chips", "mi300x") | {"name": "mine", "cluster": "dgx-h100"},
     lambda chip, folder: [answers.told("chips", written(folder, "chip.json", chip))["ownership"]],
-    same(("silicon.base_dies", 2), ("silicon.base_technology", "n5"), ("silicon.second_cache", "64 MiB")),
+    same(
+        ("silicon.base_dies", 2),
+        ("silicon.base_technology", "n5"),
+        ("silicon.second_cache", "64 MiB"),
+    ),
 )
 USUAL = Base(accelerator, answers.of_usual_cluster, same(("cluster", "nvl72")))
 
 
 def of_node(node: dict[str, Any], folder: Path) -> Iterator[Any]:
-    """Chips made in the node: one of either maker's interfaces, one fast without a power limit, one held by it."""
+    """Chips made in the node: one of either maker's interfaces, one fast without a power limit, one
+    held by it."""
     written(folder, "node.json", node)
-    fast = preset("silicon/chips", "a100-80gb") | {"clock": "1.8 GHz", "links": {"bandwidth": "300 GB/s"}}
-    for chip, left_out in ((fast, ("measured", "power")), (preset("silicon/chips", "mi100"), ("measured",))):
+    fast = preset("silicon/chips", "a100-80gb") | {
+        "clock": "1.8 GHz",
+        "links": {"bandwidth": "300 GB/s"},
+    }
+    for chip, left_out in (
+        (fast, ("measured", "power")),
+        (preset("silicon/chips", "mi100"), ("measured",)),
+    ):
         made = {key: value for key, value in chip.items() if key not in left_out}
         yield from of_accelerator(made | {"technology": "node.json", "cluster": "selene"}, folder)
 
@@ -129,8 +156,16 @@ def _curve(key: str) -> list[tuple[str, str, Any]]:
     for step in key.split("."):
         curve = curve[step]
     return [
-        (f"{key}.values", f"{place}/values", [value * (2 + at) for at, value in enumerate(curve["values"])]),
-        (f"{key}.sizes", f"{place}/sizes", [*(1 + at for at in range(len(curve["sizes"]) - 1)), 2**50]),
+        (
+            f"{key}.values",
+            f"{place}/values",
+            [value * (2 + at) for at, value in enumerate(curve["values"])],
+        ),
+        (
+            f"{key}.sizes",
+            f"{place}/sizes",
+            [*(1 + at for at in range(len(curve["sizes"]) - 1)), 2**50],
+        ),
         (f"{key}.reference.size", f"{place}/reference", {"size": "1 MiB", "area": "77 mm2"}),
         (f"{key}.reference.area", f"{place}/reference", {"size": "1 MiB", "area": "7 mm2"}),
     ]
@@ -139,7 +174,12 @@ def _curve(key: str) -> list[tuple[str, str, Any]]:
 NODE = Base(
     full_node,
     of_node,
-    (*_curve("area.sram"), *_curve("area.cache"), *_curve("energy.buffer"), *same(("voltage.most", 1.0))),
+    (
+        *_curve("area.sram"),
+        *_curve("area.cache"),
+        *_curve("energy.buffer"),
+        *same(("voltage.most", 1.0)),
+    ),
     keys="""
     area.mac_um2 area.support_um2 area.lane_um2 area.control_lane_um2 area.control_cluster_um2
     area.control_array_um2 area.network_um2 area.uncore_mm2 area.ga100.stack_mm2 area.ga100.lane_mm2
@@ -175,4 +215,8 @@ def of_stack(stack: dict[str, Any], folder: Path) -> list[Any]:
     return [Setting(load_chip("h100"), load_cluster("dgx-h100"), found).constants.software_share]
 
 
-SHARE = Base(lambda folder: preset("stacks", "megatron-core"), of_stack, same(("software_share", {"n5": 0.5})))
+SHARE = Base(
+    lambda folder: preset("stacks", "megatron-core"),
+    of_stack,
+    same(("software_share", {"n5": 0.5})),
+)

@@ -11,7 +11,8 @@ from phaze.graph.zoo import load_family
 
 GPT = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 512, "sequence": 32}
 LLAMA = {
-    "hidden": 64, "layers": 4, "heads": 4, "kv_heads": 2, "head_dim": 16, "mlp": 96, "vocabulary": 512, "sequence": 32,
+    "hidden": 64, "layers": 4, "heads": 4, "kv_heads": 2, "head_dim": 16, "mlp": 96,
+    "vocabulary": 512, "sequence": 32,
 }  # fmt: skip
 PLAN = {
     "tensor": 2, "pipeline": 2, "data": 4, "microbatch": 1, "chunks": 1, "recompute": "none",
@@ -21,13 +22,16 @@ PLAN = {
 
 def preset(kind: str, name: str) -> dict[str, Any]:
     """A bundled file as plain values."""
-    return tomllib.loads((files("phaze.hardware") / "presets" / kind / f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        (files("phaze.hardware") / "presets" / kind / f"{name}.toml").read_text(encoding="utf-8")
+    )
 
 
 def run(**changes: Any) -> dict[str, Any]:
     """A ``phaze.run/1`` of a tiny decoder on two nodes."""
     found = {
-        "schema": "phaze.run/1", "gpt": GPT, "chip": "a100-80gb", "cluster": "selene", "stack": "megatron-2021",
+        "schema": "phaze.run/1", "gpt": GPT, "chip": "a100-80gb", "cluster": "selene",
+        "stack": "megatron-2021",
         "devices": 16, "batch": 64, "plan": PLAN,
     }  # fmt: skip
     return {key: value for key, value in (found | changes).items() if value is not None}

@@ -1,4 +1,5 @@
-"""Precision and the schedule of a stack: what is not priced or not built is refused, never priced as something else."""
+"""Precision and the schedule of a stack: what is not priced or not built is refused, never priced
+as something else."""
 
 import json
 from collections.abc import Callable
@@ -30,11 +31,15 @@ microbatches = [1]
 
 
 def stack(folder: Path, **changes: Any) -> str:
-    return written(folder, "stack.json", preset("stacks", "megatron-2021") | {"name": "mine"} | changes)
+    return written(
+        folder, "stack.json", preset("stacks", "megatron-2021") | {"name": "mine"} | changes
+    )
 
 
 @pytest.mark.parametrize("precision", ["fp8", "mxfp8"])
-def test_a_run_of_another_precision_is_not_priced_as_16_bit(phaze: Phaze, tmp_path: Path, precision: str) -> None:
+def test_a_run_of_another_precision_is_not_priced_as_16_bit(
+    phaze: Phaze, tmp_path: Path, precision: str
+) -> None:
     ran = phaze("plan", "--fixed", written(tmp_path, "run.json", run(precision=precision)))
     assert ran.code == 2
     assert f"run.json: precision: '{precision}' " in ran.err and "allowed: bf16, fp32" in ran.err
@@ -44,7 +49,9 @@ def test_a_run_of_another_precision_is_not_priced_as_16_bit(phaze: Phaze, tmp_pa
 def test_a_stack_of_another_precision_is_not_priced_as_16_bit(phaze: Phaze, tmp_path: Path) -> None:
     own = stack(tmp_path, precision="fp8")
     ran = phaze("plan", "--fixed", written(tmp_path, "run.json", run(stack=own)))
-    assert ran.code == 2 and "stack: precision: 'fp8' and the stack mine has no such recipe" in ran.err
+    assert (
+        ran.code == 2 and "stack: precision: 'fp8' and the stack mine has no such recipe" in ran.err
+    )
     job = ("--model", "bert-large", "--chip", "a100-80gb", "--devices", "16", "--batch", "32")
     ran = phaze("plan", *job, "--stack", own)
     assert ran.code == 2 and "precision: 'fp8' and the stack mine has no such recipe" in ran.err
@@ -56,12 +63,17 @@ def test_a_study_of_another_precision_is_not_priced_as_16_bit(phaze: Phaze, tmp_
     check = ("study", "check", tmp_path / "study.toml")
     assert phaze(*check, "--set", "training.precision=bf16").code == 0
     ran = phaze(*check, "--set", "training.precision=fp8")
-    assert ran.code == 2 and "training.precision: 'fp8' and the stack megatron-2021 has no such recipe" in ran.err
+    assert (
+        ran.code == 2
+        and "training.precision: 'fp8' and the stack megatron-2021 has no such recipe" in ran.err
+    )
     ran = phaze(*check, "--set", f"training.stack={stack(tmp_path, precision='fp32')}")
     assert ran.code == 2 and "precision: 'fp32' needs arrays of fp32" in ran.err
 
 
-def test_measured_runs_of_another_precision_are_left_out_and_counted(phaze: Phaze, tmp_path: Path) -> None:
+def test_measured_runs_of_another_precision_are_left_out_and_counted(
+    phaze: Phaze, tmp_path: Path
+) -> None:
     path = tmp_path / "mine.csv"
     path.write_text(f"{HEADER},precision\n{LINE},bf16\n{LINE},fp8\n{LINE},fp8\n")
     ran = phaze("validate", path, "--json")
@@ -69,23 +81,38 @@ def test_measured_runs_of_another_precision_are_left_out_and_counted(phaze: Phaz
     (one,) = json.loads(ran.out)["sets"]
     assert len(one["rows"]) == one["scores"][0]["rows"] == 1
     assert [row["id"] for row in one["left_out"]] == ["line 3", "line 4"]
-    assert "mine.csv: 2 of 3 rows left out, precision 'fp8' and the stack megatron-2021 has no such recipe" in " ".join(
-        phaze("validate", path).out.split()
-    )
+    assert (
+        "mine.csv: 2 of 3 rows left out, precision 'fp8' and the stack megatron-2021 has "
+        "no such recipe"
+    ) in " ".join(phaze("validate", path).out.split())
 
 
-def test_a_profile_has_its_own_times_and_precision_changes_what_it_holds(phaze: Phaze, tmp_path: Path) -> None:
+def test_a_profile_has_its_own_times_and_precision_changes_what_it_holds(
+    phaze: Phaze, tmp_path: Path
+) -> None:
     layers = [
-        {"id": i, "forward_s": 1, "backward_s": 2, "parameter_bytes": 1e9, "activation_bytes": 1e6, "sharded": False}
+        {
+            "id": i,
+            "forward_s": 1,
+            "backward_s": 2,
+            "parameter_bytes": 1e9,
+            "activation_bytes": 1e6,
+            "sharded": False,
+        }
         for i in range(2)
     ]
     profile = {
-        "schema": "phaze.profile/1", "rules": "cluster", "devices": 2, "hbm_bytes": 8e10, "microbatches": 4,
+        "schema": "phaze.profile/1", "rules": "cluster", "devices": 2, "hbm_bytes": 8e10,
+        "microbatches": 4,
         "optimizer": "adam", "recompute": False, "cluster": "selene",
         "widths": {"1": {"layers": layers, "edges": [{"from": 0, "to": 1, "bytes": 1e6}]}},
     }  # fmt: skip
     held = [
-        json.loads(phaze("place", written(tmp_path, "p.json", profile | {"precision": precision}), "--json").out)
+        json.loads(
+            phaze(
+                "place", written(tmp_path, "p.json", profile | {"precision": precision}), "--json"
+            ).out
+        )
         for precision in ("bf16", "fp8")
     ]
     assert held[0]["stages"][0]["memory_bytes"] != held[1]["stages"][0]["memory_bytes"]
@@ -106,12 +133,23 @@ def test_a_schedule_that_contradicts_its_stack_is_refused(phaze: Phaze, tmp_path
 
 
 def test_every_schedule_rule_of_a_stack_changes_the_answer(phaze: Phaze, tmp_path: Path) -> None:
-    """What may overlap more takes less: serial, companions, links, overlap; the paper's rule stands by itself."""
+    """What may overlap more takes less: serial, companions, links, overlap; the paper's rule stands
+    by itself."""
     times = []
     for schedule in ("serial", "companions", "links", "overlap", "icml24"):
-        own = stack(tmp_path, schedule=schedule, hides_tensor_collectives=schedule != "serial", host_time=0.0)
+        own = stack(
+            tmp_path,
+            schedule=schedule,
+            hides_tensor_collectives=schedule != "serial",
+            host_time=0.0,
+        )
         plan = {"tensor": 4, "pipeline": 1, "data": 1, "microbatch": 1, "recompute": "none"}
-        ran = phaze("plan", "--fixed", written(tmp_path, "run.json", run(stack=own, devices=4, plan=plan)), "--json")
+        ran = phaze(
+            "plan",
+            "--fixed",
+            written(tmp_path, "run.json", run(stack=own, devices=4, plan=plan)),
+            "--json",
+        )
         assert ran.code == 0, ran.err
         times.append(json.loads(ran.out)["batch_s"])
     assert times[:4] == sorted(times[:4], reverse=True)
@@ -119,7 +157,11 @@ def test_every_schedule_rule_of_a_stack_changes_the_answer(phaze: Phaze, tmp_pat
 
 
 def test_a_stack_on_a_base_changes_single_keys(phaze: Phaze, tmp_path: Path) -> None:
-    own = written(tmp_path, "own.json", {"schema": "phaze.stack/1", "base": "megatron-core", "schedule": "links"})
+    own = written(
+        tmp_path,
+        "own.json",
+        {"schema": "phaze.stack/1", "base": "megatron-core", "schedule": "links"},
+    )
     found, base = load_stack(own), load_stack("megatron-core")
     assert found.as_read() == {**base.as_read(), "schedule": "links"}
     wrong = written(tmp_path, "own.json", {"schema": "phaze.stack/1", "base": "megatron-cor"})

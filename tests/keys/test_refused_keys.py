@@ -1,5 +1,6 @@
-"""Every key of every format with a wrong type, out of range or misspelt is refused: its place, what was seen, what is
-allowed. The keys and their types come from the models that files are checked against."""
+"""Every key of every format with a wrong type, out of range or misspelt is refused: its place, what
+was seen, what is allowed. The keys and their types come from the models that files are checked
+against."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -115,7 +116,11 @@ def test_a_misspelt_key_is_refused_with_the_nearest(name: str, folder: Path) -> 
 def test_a_word_that_is_no_choice_is_refused_with_the_choices(name: str, folder: Path) -> None:
     schema = formats()[name].model.model_json_schema(by_alias=True)
     for document, steps, value in keys_in(name, folder):
-        kinds = field_kinds(schema, schema.get("$defs", {}), ".".join(map(str, steps))) if 0 not in steps else []
+        kinds = (
+            field_kinds(schema, schema.get("$defs", {}), ".".join(map(str, steps)))
+            if 0 not in steps
+            else []
+        )
         if not isinstance(value, str) or not kinds or any("enum" not in kind for kind in kinds):
             continue
         fault = refusal(name, with_value(document, steps, f"{value}z"))
@@ -133,7 +138,9 @@ def test_a_required_key_that_is_missing_is_refused_at_its_place(name: str, folde
 
 
 @pytest.mark.parametrize("name", sorted(set(READ) & set(LABELS)))
-def test_a_command_that_reads_a_misspelt_key_ends_with_exit_code_2(name: str, folder: Path, phaze: Any) -> None:
+def test_a_command_that_reads_a_misspelt_key_ends_with_exit_code_2(
+    name: str, folder: Path, phaze: Any
+) -> None:
     document = BASES[name][0].document(folder)
     place = written(folder, "misspelt.json", document | {"nmae": "x"})
     ran = phaze(*(place if word == "FILE" else word for word in LABELS[name][0]))

@@ -1,4 +1,5 @@
-"""The keys of file formats, enumerated from their models, and documents with one of them changed."""
+"""The keys of file formats, enumerated from their models, and documents with one of them
+changed."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -20,7 +21,8 @@ def is_format(model: type[Document]) -> bool:
 
 
 def keys_of(model: type[Document], prefix: str = "") -> Iterator[str]:
-    """The path of every key that a format knows, a table's keys after their table's, but for ``schema``."""
+    """The path of every key that a format knows, a table's keys after their table's, but for
+    ``schema``."""
     for name, field in model.model_fields.items():
         path = f"{prefix}{field.alias or name}"
         if path == "schema":
@@ -46,7 +48,8 @@ def _put(place: Any, steps: list[str], value: Any) -> None:
 
 
 def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """A copy with the value at ``path`` (numbers choose from lists) put in; None takes the key away."""
+    """A copy with the value at ``path`` (numbers choose from lists) put in; None takes the key
+    away."""
     found = deepcopy(document)
     _put(found, path.split("/"), value)
     return found

@@ -13,8 +13,12 @@ def test_type_checkers_see_the_keys_that_the_tables_state() -> None:
 
 
 def test_an_option_of_a_job_is_a_key_of_a_study_by_its_statement() -> None:
-    options = [one.option for table in (JobOptions, ParallelOptions) for one in table_parameters(table)]
-    keys = {one.key.removeprefix("training."): one for one in options if one.key.startswith("training.")}
+    options = [
+        one.option for table in (JobOptions, ParallelOptions) for one in table_parameters(table)
+    ]
+    keys = {
+        one.key.removeprefix("training."): one for one in options if one.key.startswith("training.")
+    }
     assert set(keys) == {field.name for field in FIELDS["TrainingKeys"]}
     for key, option in keys.items():
         assert TrainingTable.model_fields[key].description == option.description

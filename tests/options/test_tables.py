@@ -18,7 +18,9 @@ from tests.keys.walk import keys_of
 
 # Commands that are functions, each with its parameters.
 FUNCTIONS = {name: getattr(api, name) for name, listed in COMMANDS.items() if listed.help}
-PARAMETERS: dict[str, list[Parameter]] = {name: function.parameters for name, function in FUNCTIONS.items()}
+PARAMETERS: dict[str, list[Parameter]] = {
+    name: function.parameters for name, function in FUNCTIONS.items()
+}
 EVERY = [(name, parameter) for name, parameters in PARAMETERS.items() for parameter in parameters]
 
 
@@ -26,26 +28,38 @@ EVERY = [(name, parameter) for name, parameters in PARAMETERS.items() for parame
 def test_a_function_and_its_command_take_what_the_table_states(name: str) -> None:
     parameters = PARAMETERS[name]
     signature = inspect.signature(FUNCTIONS[name]).parameters
-    assert [(one.name, one.default) for one in parameters] == [(one.name, one.default) for one in signature.values()]
+    assert [(one.name, one.default) for one in parameters] == [
+        (one.name, one.default) for one in signature.values()
+    ]
     options = {one.name: one for one in get_command(app).commands[name].params}  # type: ignore[attr-defined]
     always = COMMANDS[name].always or {}
-    assert set(options) - {"as_json", "pretty", "help"} == {one.name for one in parameters} - set(always)
+    assert set(options) - {"as_json", "pretty", "help"} == {one.name for one in parameters} - set(
+        always
+    )
     for one in parameters:
         if one.name not in always and not one.option.argument:
             assert one.flag.split("/")[0] in options[one.name].opts
 
 
-@pytest.mark.parametrize(("name", "parameter"), EVERY, ids=lambda value: getattr(value, "name", value))
-def test_an_option_is_one_statement_with_a_default_of_its_type(name: str, parameter: Parameter) -> None:
+@pytest.mark.parametrize(
+    ("name", "parameter"), EVERY, ids=lambda value: getattr(value, "name", value)
+)
+def test_an_option_is_one_statement_with_a_default_of_its_type(
+    name: str, parameter: Parameter
+) -> None:
     assert parameter.help.endswith((".", ")")) or ":" in parameter.help
     others = {one.name for one in PARAMETERS[name]}
-    assert set(NAMED.findall(parameter.option.sentence)) <= others, "it names an option that the command has not"
+    assert set(NAMED.findall(parameter.option.sentence)) <= others, (
+        "it names an option that the command has not"
+    )
     if parameter.type is bool:
         assert parameter.default in (False, True)
 
 
 def test_a_name_means_one_type_wherever_a_table_states_it_for_the_same_thing() -> None:
-    plan, search = ({one.name: one for one in table_parameters(table)} for table in (PlanOptions, SearchOptions))
+    plan, search = (
+        {one.name: one for one in table_parameters(table)} for table in (PlanOptions, SearchOptions)
+    )
     shared = set(plan) & set(search)
     assert {"devices", "batch", "attention", "headroom", "shard"} <= shared
     assert [name for name in shared if plan[name].option is not search[name].option] == []

@@ -1,4 +1,5 @@
-"""The paper's experiment: the searched placement and the found chip never lose, and the page says what is measured."""
+"""The paper's experiment: the searched placement and the found chip never lose, and the page says
+what is measured."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +21,12 @@ from tests.conftest import Ran
 from tests.search.test_study import SPACE
 
 STAND_IN = load_chip("tpu-v4-paper", form="cores")
-SMALL = ["search.gap=0.01", "training.microbatches=[1]", 'hbm=["32 GiB"]', "training.recompute=[false]"]
+SMALL = [
+    "search.gap=0.01",
+    "training.microbatches=[1]",
+    'hbm=["32 GiB"]',
+    "training.recompute=[false]",
+]
 
 
 def test_every_model_has_an_experts_split() -> None:
@@ -28,9 +34,13 @@ def test_every_model_has_an_experts_split() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_experts_split_never_beats_the_searched_one_and_the_page_says_by_how_much(model: str) -> None:
+def test_the_experts_split_never_beats_the_searched_one_and_the_page_says_by_how_much(
+    model: str,
+) -> None:
     found = rows(model, [STAND_IN])
-    experts, best = (found[STAND_IN.name, kind].throughput_per_s for kind in ("experts", "searched"))
+    experts, best = (
+        found[STAND_IN.name, kind].throughput_per_s for kind in ("experts", "searched")
+    )
     assert experts is not None
     assert best is not None
     assert experts <= best * (1 + 1e-9)
@@ -47,7 +57,11 @@ def test_on_the_real_chip_and_its_torus_too(model: str) -> None:
     experts, best = (found[real.name, kind].throughput_per_s for kind in ("experts", "searched"))
     assert best is not None
     assert experts is None or experts <= best * (1 + 1e-9)
-    part = PAGE.read_text(encoding="utf-8").split("<!-- paper: real-ratios -->")[1].split("<!-- end -->")[0]
+    part = (
+        PAGE.read_text(encoding="utf-8")
+        .split("<!-- paper: real-ratios -->")[1]
+        .split("<!-- end -->")[0]
+    )
     line = re.search(rf"^\| {model} \| (.+)$", part, re.MULTILINE)
     assert line is not None
     shown = [cell.strip() for cell in line[1].split("|")]
@@ -58,10 +72,16 @@ def test_on_the_real_chip_and_its_torus_too(model: str) -> None:
 
 
 def test_the_page_names_the_stack_of_the_real_chip_and_how_many_models_stay_whole() -> None:
-    part = PAGE.read_text(encoding="utf-8").partition("## Against the real chip")[2].partition("\n## ")[0]
+    part = (
+        PAGE.read_text(encoding="utf-8")
+        .partition("## Against the real chip")[2]
+        .partition("\n## ")[0]
+    )
     job, _ = _job("model.toml", REAL)
     machine = job.models[0].training.machine
-    assert f"the stack that this cluster names, `{machine.stack.name.partition(' with ')[0]}`" in part
+    assert (
+        f"the stack that this cluster names, `{machine.stack.name.partition(' with ')[0]}`" in part
+    )
     assert machine.stack.name == f"{machine.cluster.stack} with other families"
     chips = part.partition("<!-- paper: real-chips -->")[2].partition("<!-- end -->")[0]
     assert chips.count("| 1 x 1024 x 1 |") == 5 and "five of the eight models" in part
@@ -75,11 +95,15 @@ def _never_below(model: str, folder: Path, settings: list[str]) -> Found:
     found = searched(folder, "model.toml", [one_model(model), *settings])
     base = rows(model, [STAND_IN], settings)[STAND_IN.name, "searched"].throughput_per_s
     assert base is not None
-    assert found.document["models"][0]["throughput_per_s"] >= base * (1 - found.document["certificate"]["gap"])
+    assert found.document["models"][0]["throughput_per_s"] >= base * (
+        1 - found.document["certificate"]["gap"]
+    )
     return found
 
 
-def test_the_best_chip_is_never_below_the_stand_in_and_a_finished_search_is_read(tmp_path: Path) -> None:
+def test_the_best_chip_is_never_below_the_stand_in_and_a_finished_search_is_read(
+    tmp_path: Path,
+) -> None:
     first = _never_below("bert-large", tmp_path, SMALL)
     again = searched(tmp_path, "model.toml", [one_model("bert-large"), *SMALL])
     assert again == first
@@ -87,7 +111,9 @@ def test_the_best_chip_is_never_below_the_stand_in_and_a_finished_search_is_read
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
-def test_the_best_chip_of_the_whole_space_is_never_below_the_stand_in(model: str, tmp_path: Path) -> None:
+def test_the_best_chip_of_the_whole_space_is_never_below_the_stand_in(
+    model: str, tmp_path: Path
+) -> None:
     _never_below(model, tmp_path, [])
 
 
@@ -102,20 +128,29 @@ def test_every_ablation_changes_the_study() -> None:
 
 
 def test_tables_hold_ratios_means_and_what_does_not_fit() -> None:
-    table = ratio_table([Line("a", (2.0, 4.0, None, 8.0, 2.0, 6.0, 6.0)), Line("b", (1.0,) * 7)], "base")
+    table = ratio_table(
+        [Line("a", (2.0, 4.0, None, 8.0, 2.0, 6.0, 6.0)), Line("b", (1.0,) * 7)], "base"
+    )
     assert "| a | 2 | 2.00 | does not fit | 4.00 | 1.00 | 3.00 | 3.00 |" in table
     assert "| **geometric mean** | 1 | **1.41** | **1.00 (of 1)** | **2.00** |" in table
-    assert "| all | 2.00 | 1.00 (of 1) |" in ablation_table([Ablation("all", ((1.0, 4.0), (None, 1.0)))], ("x", "y"))
+    assert "| all | 2.00 | 1.00 (of 1) |" in ablation_table(
+        [Ablation("all", ((1.0, 4.0), (None, 1.0)))], ("x", "y")
+    )
     assert chip_table({}).count("\n") == 2
 
 
 def test_a_page_takes_its_tables_and_refuses_unknown_ones(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("a\n<!-- paper: x -->\nold\n<!-- end -->\n<!-- paper: y -->\n<!-- end -->\n", encoding="utf-8")
+    page.write_text(
+        "a\n<!-- paper: x -->\nold\n<!-- end -->\n<!-- paper: y -->\n<!-- end -->\n",
+        encoding="utf-8",
+    )
     put(page, {"x": "| 1 |\n"})
     put(page, {"x": "| 2 \\1 |\n"})
     said = page.read_text(encoding="utf-8")
-    assert said == "a\n<!-- paper: x -->\n| 2 \\1 |\n<!-- end -->\n<!-- paper: y -->\n<!-- end -->\n"
+    assert (
+        said == "a\n<!-- paper: x -->\n| 2 \\1 |\n<!-- end -->\n<!-- paper: y -->\n<!-- end -->\n"
+    )
     with pytest.raises(InputError, match="table z has 0 markers"):
         put(page, {"z": ""})
 
@@ -124,7 +159,9 @@ def _key(setting: str) -> str:
     return setting.partition("=")[0]
 
 
-def test_every_step_to_today_s_hardware_changes_one_rule_of_the_one_before(phaze: Callable[..., Ran]) -> None:
+def test_every_step_to_today_s_hardware_changes_one_rule_of_the_one_before(
+    phaze: Callable[..., Ran],
+) -> None:
     first, *rest = [settings for _, settings in steps()]
     assert first == ()
     keys = [_key(setting) for _, own in STEPS for setting in own]
@@ -139,7 +176,13 @@ def test_every_step_to_today_s_hardware_changes_one_rule_of_the_one_before(phaze
     assert rest[-1] == tuple(setting for _, own in STEPS for setting in own)
 
 
-SEEN = ["search.gap=0.1", "training.devices=16", "training.batch=64", "training.microbatches=[1]", 'hbm=["32 GiB"]']
+SEEN = [
+    "search.gap=0.1",
+    "training.devices=16",
+    "training.batch=64",
+    "training.microbatches=[1]",
+    'hbm=["32 GiB"]',
+]
 
 
 def test_a_search_runs_under_every_step(tmp_path: Path) -> None:

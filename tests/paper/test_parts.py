@@ -22,7 +22,15 @@ from examples.paper.joint.process import technology_of
 from examples.paper.joint.values import answer, values
 from examples.paper.pictures import curves_with_spread, grouped_bars, heat_map, stacked_bars
 from examples.paper.robust import BANDS, PROCESS, RATES, Band, changed_job, scenarios
-from examples.paper.spotlight import Case, Curve, Point, Scores, job_spaces, sampled, spotlight_table
+from examples.paper.spotlight import (
+    Case,
+    Curve,
+    Point,
+    Scores,
+    job_spaces,
+    sampled,
+    spotlight_table,
+)
 
 from phaze.errors import InputError
 from phaze.explain.question import score_on
@@ -79,8 +87,14 @@ def test_joint_search_is_never_worth_less_than_nothing(tmp_path: Path) -> None:
 
 def test_questions_that_fail_are_named_when_all_others_are_done(tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text(SPACE)
-    small = ('models=[{name="bert-large", part="block", widths=[1]}]', f'space="{tmp_path / "space.toml"}"')
-    bad, good = Question(tmp_path / "bad", "block.toml", ("training.devices=-1",)), tmp_path / "good"
+    small = (
+        'models=[{name="bert-large", part="block", widths=[1]}]',
+        f'space="{tmp_path / "space.toml"}"',
+    )
+    bad, good = (
+        Question(tmp_path / "bad", "block.toml", ("training.devices=-1",)),
+        tmp_path / "good",
+    )
     with pytest.raises(InputError, match="1 of 2 searches"):
         answer_all([bad, Question(good, "block.toml", small)])
     assert axes_of(searched(good, "block.toml", small))["rows"] >= 2
@@ -95,7 +109,9 @@ def test_a_sampler_only_improves_and_never_beats_the_certified_optimum() -> None
     # 4.281e+04 sequences a second is what docs/paper.md has as proved.
     assert rates[-1] <= 42_820
     again = sampled(Case("bert-large", "placing", 4, 1), scores, scores, space)
-    assert [point.throughput_per_s for point in again.points] == rates and again.chips == curve.chips
+    assert [
+        point.throughput_per_s for point in again.points
+    ] == rates and again.chips == curve.chips
     # a chip that another seed has worked out is charged for all the same
     assert again.seconds > 0.5 * curve.seconds
 
@@ -111,22 +127,35 @@ def test_a_long_history_of_the_sampler_is_cut_and_goes_on(monkeypatch: pytest.Mo
     trials = list(own_search.bayesian_trials(space, small, 100, 3))
     assert len(trials) == 100 and trials == list(own_search.bayesian_trials(space, small, 100, 3))
     # what was learnt before the cuts is not lost
-    assert median(score for _, score in trials[50:]) < 0.85 * median(score for _, score in trials[:10])
+    assert median(score for _, score in trials[50:]) < 0.85 * median(
+        score for _, score in trials[:10]
+    )
 
 
 def test_the_table_of_samplers_has_medians_and_spread() -> None:
-    own = [Curve("m", "blind", seed, (Point(1, 0.1, rate),), 10, 7, 5.0) for seed, rate in enumerate((1.0, 2.0, 4.0))]
+    own = [
+        Curve("m", "blind", seed, (Point(1, 0.1, rate),), 10, 7, 5.0)
+        for seed, rate in enumerate((1.0, 2.0, 4.0))
+    ]
     placing = [replace(one, kind="placing") for one in own]
     document = {"models": [{"throughput_per_s": 4.0}], "certificate": {"closed": {"evaluated": 8}}}
-    table = spotlight_table([*own, *placing], {"m": Found(load_chip("tpu-v4-paper", form="cores"), document, 3.0)})
+    table = spotlight_table(
+        [*own, *placing], {"m": Found(load_chip("tpu-v4-paper", form="cores"), document, 3.0)}
+    )
     assert "| m | blind sampler | 0.500 (0.250 to 1.000) | 7 | 5 |" in table
     assert "| m | certified search | 1, and proved | 8 | 3 |" in table
 
 
 def _job(devices: int = 64) -> SearchJob:
     raw, origin = read_study(str(MAP))
-    settings = (f"training.devices={devices}", f"training.batch={devices}", "training.microbatches=[1]")
-    return question_of(study_of(with_settings(raw, settings), origin.where), reader=origin.reader).job
+    settings = (
+        f"training.devices={devices}",
+        f"training.batch={devices}",
+        "training.microbatches=[1]",
+    )
+    return question_of(
+        study_of(with_settings(raw, settings), origin.where), reader=origin.reader
+    ).job
 
 
 def test_scenarios_are_the_corners_of_both_boxes_and_samples_inside_them() -> None:
@@ -162,10 +191,23 @@ def test_a_higher_rate_makes_a_batch_faster_and_by_no_more_than_its_factor(band:
 
 def test_pictures_are_the_same_bytes_again_and_hold_their_words(tmp_path: Path) -> None:
     for folder in (tmp_path / "a", tmp_path / "b"):
-        heat_map(folder, "heat", [[1.0, None], [1.01, 2.0]], (["64", "256"], ["1", "2"]), ("links", "devices"))
-        grouped_bars(folder, "bars", {"own": [1.0, None], "common": [2.0, 3.0]}, ["x", "y"], "times", True)
+        heat_map(
+            folder,
+            "heat",
+            [[1.0, None], [1.01, 2.0]],
+            (["64", "256"], ["1", "2"]),
+            ("links", "devices"),
+        )
+        grouped_bars(
+            folder, "bars", {"own": [1.0, None], "common": [2.0, 3.0]}, ["x", "y"], "times", True
+        )
         stacked_bars(folder, "parts", {"chip": {"arrays": 10.0, "SRAM": 4.0}}, "mm2")
-        curves_with_spread(folder, "curves", {"blind": [(1, 0.5, 0.6, 0.7), (10, 0.7, 0.8, 0.9)]}, ("chips", "share"))
+        curves_with_spread(
+            folder,
+            "curves",
+            {"blind": [(1, 0.5, 0.6, 0.7), (10, 0.7, 0.8, 0.9)]},
+            ("chips", "share"),
+        )
     for path in sorted((tmp_path / "a").iterdir()):
         text = path.read_text(encoding="utf-8")
         assert text == (tmp_path / "b" / path.name).read_text(encoding="utf-8")
@@ -181,7 +223,10 @@ def test_a_process_written_in_full_is_the_bundled_one(tmp_path: Path) -> None:
         for name, value in getattr(node, part):
             other = getattr(getattr(again, part), name)
             if isinstance(value, SizeCurve):
-                assert other.values == pytest.approx(value.values) and other.sizes_bytes == value.sizes_bytes
+                assert (
+                    other.values == pytest.approx(value.values)
+                    and other.sizes_bytes == value.sizes_bytes
+                )
             elif isinstance(value, InterfaceAreas):
                 assert dict(other) == pytest.approx(dict(value))
             else:
@@ -193,8 +238,14 @@ def test_interfaces_without_area_leave_the_rest_of_a_die_as_it_is(tmp_path: Path
     variant = Variant(without_area=("hbm", "links"))
     free = load_space(written_variant(tmp_path, "n5-reticle", variant))
     bundled = load_space("n5-reticle")
-    assert free.base.technology == "n5" and free.base.clock_hz == pytest.approx(bundled.base.clock_hz, rel=0.2)
-    areas = [figures.parts_mm2 or {} for space in (bundled, free) if (figures := estimates_of(space.base)) is not None]
+    assert free.base.technology == "n5" and free.base.clock_hz == pytest.approx(
+        bundled.base.clock_hz, rel=0.2
+    )
+    areas = [
+        figures.parts_mm2 or {}
+        for space in (bundled, free)
+        if (figures := estimates_of(space.base)) is not None
+    ]
     assert areas[1]["hbm"] == areas[1]["links"] == 0.0 < min(areas[0].values())
     assert areas[1]["arrays"] == pytest.approx(areas[0]["arrays"])
     five = load_space(written_variant(tmp_path, "n5-reticle", Variant(stacks=5)))

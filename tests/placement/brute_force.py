@@ -1,4 +1,5 @@
-"""Every plan of a small problem, one after another: the oracle that knows nothing of how a solver searches."""
+"""Every plan of a small problem, one after another: the oracle that knows nothing of how a solver
+searches."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -35,11 +36,15 @@ def _families(problem: PlacementProblem, blocks: list[int], rounds: int) -> Iter
     """The families that a cut with so many blocks a stage allows, by their definition."""
     for family in problem.rules.families:
         even = all(count > 0 and count % family.chunks == 0 for count in blocks)
-        least = {"zb-h1": 1, "zb-interleaved": 1, "zb-v": 2, "dualpipe-v": 2}.get(family.name, 0) * len(blocks)
+        least = {"zb-h1": 1, "zb-interleaved": 1, "zb-v": 2, "dualpipe-v": 2}.get(
+            family.name, 0
+        ) * len(blocks)
         folded = family.name in ("zb-v", "dualpipe-v")
         if family.most_stages and len(blocks) > family.most_stages:
             continue
-        if rounds >= least and (family.chunks == 1 or (even and (folded or rounds % len(blocks) == 0))):
+        if rounds >= least and (
+            family.chunks == 1 or (even and (folded or rounds % len(blocks) == 0))
+        ):
             yield family
 
 
@@ -54,7 +59,9 @@ def every_plan(problem: PlacementProblem, simulated: bool = False) -> Iterator[P
         yield plan
 
 
-def every_family_plan(problem: PlacementProblem, simulated: bool = False) -> Iterator[tuple[Plan, str]]:
+def every_family_plan(
+    problem: PlacementProblem, simulated: bool = False
+) -> Iterator[tuple[Plan, str]]:
     """The same with the name of each plan's family."""
     prices = NetworkPrices(problem.cluster)
     for graph in problem.graphs:
@@ -66,7 +73,9 @@ def every_family_plan(problem: PlacementProblem, simulated: bool = False) -> Ite
             replicas = range(1, min(problem.microbatches, problem.devices // taken) + 1)
             for modes, data in product(product(*choices), replicas):
                 cuts = [StageCut(layers, mode) for layers, mode in zip(stages, modes, strict=True)]
-                for family, order in product(_families(problem, counts, problem.rounds(data)), problem.rules.orders):
+                for family, order in product(
+                    _families(problem, counts, problem.rounds(data)), problem.rules.orders
+                ):
                     if family.name in SPLIT_FAMILIES and set(modes) != {"none"}:
                         continue
                     shape = Shape(graph.width, len(stages), data, order, family.chunks, family.name)
@@ -77,4 +86,6 @@ def every_family_plan(problem: PlacementProblem, simulated: bool = False) -> Ite
 
 def brute_force(problem: PlacementProblem) -> float:
     """The least batch time over every plan that fits; infinite if none does."""
-    return min((plan.batch_s for plan in every_plan(problem) if fits(problem, plan)), default=float("inf"))
+    return min(
+        (plan.batch_s for plan in every_plan(problem) if fits(problem, plan)), default=float("inf")
+    )

@@ -1,4 +1,5 @@
-"""Problems for the placement tests: the published ones, and small random ones of each setting and of mixed rules."""
+"""Problems for the placement tests: the published ones, and small random ones of each setting and
+of mixed rules."""
 
 import json
 import random
@@ -32,7 +33,8 @@ PUBLISHED = Path(__file__).parent / "published.json"
 
 @dataclass(frozen=True)
 class Published:
-    """A problem with the published solver's optimum (None: it found nothing feasible) and the seconds it took."""
+    """A problem with the published solver's optimum (None: it found nothing feasible) and the
+    seconds it took."""
 
     name: str
     profile: dict[str, Any]
@@ -47,9 +49,14 @@ class Published:
 def _unfolded(first_id: int, folded: dict[str, Any]) -> dict[str, Any]:
     names = ("forward_s", "backward_s", "parameter_bytes", "activation_bytes", "sharded")
     rows = [row for count, *row in folded["layers"] for _ in range(count)]
-    layers = [{"id": first_id + i, **dict(zip(names, row, strict=True))} for i, row in enumerate(rows)]
+    layers = [
+        {"id": first_id + i, **dict(zip(names, row, strict=True))} for i, row in enumerate(rows)
+    ]
     sizes = [size for count, size in folded["edges"] for _ in range(count)]
-    edges = [{"from": first_id + i, "to": first_id + i + 1, "bytes": size} for i, size in enumerate(sizes)]
+    edges = [
+        {"from": first_id + i, "to": first_id + i + 1, "bytes": size}
+        for i, size in enumerate(sizes)
+    ]
     return {"layers": layers, "edges": edges}
 
 
@@ -57,9 +64,22 @@ def published() -> list[Published]:
     """All published problems."""
     cases = []
     for case in json.loads(PUBLISHED.read_text(encoding="utf-8"))["cases"]:
-        keys = ("devices", "hbm_bytes", "link_bytes_per_s", "microbatches", "optimizer", "recompute")
-        profile = {"schema": "phaze.profile/1", "rules": "icml24", **{key: case[key] for key in keys}}
-        profile["widths"] = {width: _unfolded(case["first_id"], rows) for width, rows in case["widths"].items()}
+        keys = (
+            "devices",
+            "hbm_bytes",
+            "link_bytes_per_s",
+            "microbatches",
+            "optimizer",
+            "recompute",
+        )
+        profile = {
+            "schema": "phaze.profile/1",
+            "rules": "icml24",
+            **{key: case[key] for key in keys},
+        }
+        profile["widths"] = {
+            width: _unfolded(case["first_id"], rows) for width, rows in case["widths"].items()
+        }
         cases.append(Published(case["name"], profile, case["batch_s"], case["published_cpp_s"]))
     return cases
 
@@ -79,7 +99,8 @@ def random_edges(rng: random.Random, n: int, chain: bool) -> list[tuple[int, int
 
 
 def random_icml24_problem(seed: int, chain: bool, most_layers: int = 6) -> PlacementProblem:
-    """A small problem: skip edges or branches, odd numbers of devices and microbatches, memory that may be short."""
+    """A small problem: skip edges or branches, odd numbers of devices and microbatches, memory that
+    may be short."""
     rng = random.Random(seed)
     n = rng.randint(1, most_layers)
     names = rng.sample(range(-3, 20), n)
@@ -87,7 +108,10 @@ def random_icml24_problem(seed: int, chain: bool, most_layers: int = 6) -> Place
         names.sort()
     edges = [(names[i], names[j], size) for i, j, size in random_edges(rng, n, chain)]
     whole = rng.random() < 0.5
-    rows = [(rng.randint(1, 9), rng.randint(1, 9), rng.randint(0, 9), rng.randint(0, 9)) for _ in range(n)]
+    rows = [
+        (rng.randint(1, 9), rng.randint(1, 9), rng.randint(0, 9), rng.randint(0, 9))
+        for _ in range(n)
+    ]
     split = [rng.random() < 0.6 for _ in range(n)]
     graphs = []
     for width in sorted(rng.sample([1, 2, 3, 4], rng.randint(1, 2))):
@@ -111,19 +135,27 @@ def random_icml24_problem(seed: int, chain: bool, most_layers: int = 6) -> Place
 def _random_cluster(rng: random.Random) -> Cluster:
     """Two or three levels, each slower and farther than the one inside it."""
     sizes = rng.choice([(2, 6), (4, 3), (3, 4), (2, 2, 3), (12,)])
-    levels = tuple(switch_level(f"l{i}", size, 8.0 / 3**i, rng.choice([0.0, 0.1 * i])) for i, size in enumerate(sizes))
+    levels = tuple(
+        switch_level(f"l{i}", size, 8.0 / 3**i, rng.choice([0.0, 0.1 * i]))
+        for i, size in enumerate(sizes)
+    )
     return cluster_of("random", "random", levels)
 
 
-def with_layers(problem: PlacementProblem, change: Callable[[PlacedLayer, int], PlacedLayer]) -> PlacementProblem:
+def with_layers(
+    problem: PlacementProblem, change: Callable[[PlacedLayer, int], PlacedLayer]
+) -> PlacementProblem:
     """The problem with every layer, at its width, changed."""
     graphs = (
-        replace(graph, layers=tuple(change(layer, graph.width) for layer in graph.layers)) for graph in problem.graphs
+        replace(graph, layers=tuple(change(layer, graph.width) for layer in graph.layers))
+        for graph in problem.graphs
     )
     return replace(problem, graphs=tuple(graphs))
 
 
-def _varied(rng: random.Random, layer: PlacedLayer, tied: str | None, tied_bytes: float) -> PlacedLayer:
+def _varied(
+    rng: random.Random, layer: PlacedLayer, tied: str | None, tied_bytes: float
+) -> PlacedLayer:
     selective = rng.random() < 0.6
     return replace(
         layer,
@@ -139,8 +171,8 @@ def _varied(rng: random.Random, layer: PlacedLayer, tied: str | None, tied_bytes
 
 
 def with_modes(problem: PlacementProblem, seed: int) -> PlacementProblem:
-    """Some problems with one or two modes of recompute between selective and full; bytes, live bytes and seconds are
-    drawn apart, as of parts that are dropped or of every second block."""
+    """Some problems with one or two modes of recompute between selective and full; bytes, live
+    bytes and seconds are drawn apart, as of parts that are dropped or of every second block."""
     rng = random.Random(seed)
     names = rng.choice([(), (), ("norms",), ("norms", "mlp+norms")])
     if not names or problem.rules.plain_layers:
@@ -149,8 +181,12 @@ def with_modes(problem: PlacementProblem, seed: int) -> PlacementProblem:
     def with_options(layer: PlacedLayer, _: int) -> PlacedLayer:
         shares = sorted((rng.random() for _ in names), reverse=True)
         options = (
-            RecomputeOption(name, a * share, a * rng.uniform(1 - share, 1), rng.uniform(0, 1) * layer.forward_s)
-            for name, share, a in zip(names, shares, (layer.activation_bytes,) * len(names), strict=True)
+            RecomputeOption(
+                name, a * share, a * rng.uniform(1 - share, 1), rng.uniform(0, 1) * layer.forward_s
+            )
+            for name, share, a in zip(
+                names, shares, (layer.activation_bytes,) * len(names), strict=True
+            )
         )
         return replace(layer, more=tuple(options))
 
@@ -161,7 +197,8 @@ def with_modes(problem: PlacementProblem, seed: int) -> PlacementProblem:
 
 
 def random_cluster_problem(seed: int, chain: bool, most_layers: int = 5) -> PlacementProblem:
-    """A small problem on a network of levels: 1F1B or GPipe, ZeRO, tied layers, modes of recompute."""
+    """A small problem on a network of levels: 1F1B or GPipe, ZeRO, tied layers, modes of
+    recompute."""
     return with_modes(_random_cluster_problem(seed, chain, most_layers), seed)
 
 
@@ -169,7 +206,10 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Placeme
     rng = random.Random(seed)
     n = rng.randint(1, most_layers)
     edges = random_edges(rng, n, chain)
-    rows = [(rng.randint(1, 9), rng.randint(1, 9), rng.randint(2, 9), rng.randint(0, 9)) for _ in range(n)]
+    rows = [
+        (rng.randint(1, 9), rng.randint(1, 9), rng.randint(2, 9), rng.randint(0, 9))
+        for _ in range(n)
+    ]
     ties = rng.sample(range(n), 2) if n > 1 and rng.random() < 0.5 else []
     if n > 3 and rng.random() < 0.2:
         ties = rng.sample(range(n), 3)
@@ -182,12 +222,21 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Placeme
         ]
         graph = layer_graph(width, layers, edges)
         varied = (
-            _varied(rng, layer, "word" if layer.id in ties else None, 2.0 / width if layer.id in ties else 0.0)
+            _varied(
+                rng,
+                layer,
+                "word" if layer.id in ties else None,
+                2.0 / width if layer.id in ties else 0.0,
+            )
             for layer in graph.layers
         )
         graphs.append(replace(graph, layers=tuple(varied)))
     return PlacementProblem(
-        rules=Rules("cluster", rng.choice([(ONE_F_ONE_B,), (ONE_F_ONE_B,), (GPIPE,)]), hidden=rng.choice([0, 0.5, 1])),
+        rules=Rules(
+            "cluster",
+            rng.choice([(ONE_F_ONE_B,), (ONE_F_ONE_B,), (GPIPE,)]),
+            hidden=rng.choice([0, 0.5, 1]),
+        ),
         devices=rng.randint(1, 8),
         hbm_bytes=float(rng.choice([40, 80, 160, 320, 2000])),
         microbatches=rng.randint(1, 9),
@@ -211,11 +260,22 @@ def _with_blocks(problem: PlacementProblem, seed: int) -> PlacementProblem:
 
 
 def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
-    """A small problem with rules that no setting has: any family, stage rule, end, unsplit stages, headroom."""
+    """A small problem with rules that no setting has: any family, stage rule, end, unsplit stages,
+    headroom."""
     rng = random.Random(seed + 7)
     problem = random_cluster_problem(seed, chain, most_layers)
     chunked = (ONE_F_ONE_B, interleaved(2), interleaved(3))
-    families = rng.choice([(ONE_F_ONE_B,), (GPIPE,), (ICML24,), chunked, chunked, (interleaved(2),), (*chunked, GPIPE)])
+    families = rng.choice(
+        [
+            (ONE_F_ONE_B,),
+            (GPIPE,),
+            (ICML24,),
+            chunked,
+            chunked,
+            (interleaved(2),),
+            (*chunked, GPIPE),
+        ]
+    )
     unsplit = rng.random() < 0.5
     link = rng.choice([None, 0.5, 3.0])
     one_level = cluster_of("one", "one level", (switch_level("all", 12, 3.0, 0.1),))
@@ -233,7 +293,9 @@ def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProb
     )
     sharded = {layer.id: rng.random() < 0.5 for layer in problem.graphs[0].layers}
     graphs = tuple(
-        replace(graph, layers=tuple(replace(layer, sharded=sharded[layer.id]) for layer in graph.layers))
+        replace(
+            graph, layers=tuple(replace(layer, sharded=sharded[layer.id]) for layer in graph.layers)
+        )
         for graph in problem.graphs
     )
     problem = replace(
@@ -251,12 +313,18 @@ SPLITS = (ZB_H1, zb_interleaved(2), zb_interleaved(3), ZB_V, DUALPIPE_V)
 
 
 def split_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
-    """A small problem of mixed rules whose families split the backward pass, with long and short weight gradients."""
+    """A small problem of mixed rules whose families split the backward pass, with long and short
+    weight gradients."""
     rng = random.Random(seed + 13)
     problem = mixed_problem(seed, chain, most_layers)
     shares = [rng.choice([0.0, 0.3, 0.5, rng.uniform(0, 1), 1.0]) for _ in problem.graphs[0].layers]
     graphs = tuple(
-        replace(graph, layers=tuple(replace(la, weight_s=shares[la.id] * la.backward_s) for la in graph.layers))
+        replace(
+            graph,
+            layers=tuple(
+                replace(la, weight_s=shares[la.id] * la.backward_s) for la in graph.layers
+            ),
+        )
         for graph in problem.graphs
     )
     some = tuple(rng.sample(SPLITS, rng.randint(1, len(SPLITS))))
@@ -282,7 +350,11 @@ def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementPr
             graph,
             width=sharing.context * graph.width,
             layers=tuple(
-                replace(layer, expert_bytes=rng.choice([0.0, 0.4, 1.0]) * (layer.parameter_bytes - 2.0 / graph.width))
+                replace(
+                    layer,
+                    expert_bytes=rng.choice([0.0, 0.4, 1.0])
+                    * (layer.parameter_bytes - 2.0 / graph.width),
+                )
                 for layer in graph.layers
             ),
         )
@@ -290,13 +362,20 @@ def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementPr
     )
     families = rng.choice([(ONE_F_ONE_B,), (GPIPE,), (ONE_F_ONE_B, interleaved(2))])
     rules = replace(problem.rules, families=families, reduction=rng.choice(["share", "layers"]))
-    changed = replace(problem, rules=rules, graphs=graphs, sharing=sharing, devices=rng.randint(2, 12), hbm_bytes=400.0)
+    changed = replace(
+        problem,
+        rules=rules,
+        graphs=graphs,
+        sharing=sharing,
+        devices=rng.randint(2, 12),
+        hbm_bytes=400.0,
+    )
     return _with_blocks(replace(changed, hbm_bytes=rng.choice([60.0, 120.0, 400.0, 4000.0])), seed)
 
 
 def hybrid_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
-    """A small problem in which some of the ranks share out state, gathers run a layer ahead, and what is sent of
-    weights and gradients is of any width."""
+    """A small problem in which some of the ranks share out state, gathers run a layer ahead, and
+    what is sent of weights and gradients is of any width."""
     rng = random.Random(seed + 13)
     problem = random_cluster_problem(seed, chain, most_layers)
     sharing = Sharing(context=rng.choice([1, 1, 2]), shard=rng.choice([0, 2, 2, 3, 4]))
@@ -309,13 +388,18 @@ def hybrid_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementPro
         weight_wire=rng.choice([0.5, 0.7, 1.0]),
         prefetch=rng.choice(["stage", "layer"]),
     )
-    changed = replace(problem, rules=rules, graphs=graphs, sharing=sharing, zero=rng.choice([0, 1, 2, 3, 3]))
-    changed = replace(changed, devices=rng.randint(2, 12), hbm_bytes=rng.choice([60.0, 120.0, 400.0, 4000.0]))
+    changed = replace(
+        problem, rules=rules, graphs=graphs, sharing=sharing, zero=rng.choice([0, 1, 2, 3, 3])
+    )
+    changed = replace(
+        changed, devices=rng.randint(2, 12), hbm_bytes=rng.choice([60.0, 120.0, 400.0, 4000.0])
+    )
     return _with_blocks(changed, seed)
 
 
 def shared_experts() -> PlacementProblem:
-    """A chain of blocks with experts on two levels: ranks that share sequences, experts shared out over replicas."""
+    """A chain of blocks with experts on two levels: ranks that share sequences, experts shared out
+    over replicas."""
     rows = [PlacedLayer(i, 1.0, 2.0, 8.0, 2.0, True, 6.0) for i in range(4)]
     graph = layer_graph(2, rows, [(i, i + 1, 0.5) for i in range(3)])
     levels = (switch_level("node", 4, 8.0, 0.01), switch_level("net", 4, 2.0, 0.02))
@@ -338,7 +422,15 @@ def shared_experts() -> PlacementProblem:
 def interleaving_problem(seed: int, start_s: float = 0.05) -> PlacementProblem:
     """A chain of equal blocks of which two fit on a device, and few microbatches: chunks pay."""
     block = PlacedLayer(
-        0, 1.0 + seed % 5 / 10, 2.0, 4.0, 1.0 + seed % 3, False, selective_bytes=0.5, selective_s=0.3, block=True
+        0,
+        1.0 + seed % 5 / 10,
+        2.0,
+        4.0,
+        1.0 + seed % 3,
+        False,
+        selective_bytes=0.5,
+        selective_s=0.3,
+        block=True,
     )
     rows = [replace(block, id=i) for i in range(4)]
     graph = layer_graph(1, rows, [(i, i + 1, 0.5) for i in range(3)])
@@ -359,13 +451,23 @@ def interleaving_problem(seed: int, start_s: float = 0.05) -> PlacementProblem:
 def unequal_chain(layers: int, devices: int, widths: tuple[int, ...]) -> PlacementProblem:
     """A long chain of layers that all differ, the outer two at each end not sharded."""
     rng = random.Random(0)
-    rows = [(rng.uniform(1e-3, 3e-3), rng.uniform(1e6, 1e8), rng.uniform(1e6, 1e8)) for _ in range(layers)]
+    rows = [
+        (rng.uniform(1e-3, 3e-3), rng.uniform(1e6, 1e8), rng.uniform(1e6, 1e8))
+        for _ in range(layers)
+    ]
     graphs = []
     for width in widths:
         split = [width > 1 and 2 <= i < layers - 2 for i in range(layers)]
         share = [width if s else 1 for s in split]
         placed = [
-            PlacedLayer(i, row[0] / share[i], 2 * row[0] / share[i], row[1] / share[i], row[2] / share[i], split[i])
+            PlacedLayer(
+                i,
+                row[0] / share[i],
+                2 * row[0] / share[i],
+                row[1] / share[i],
+                row[2] / share[i],
+                split[i],
+            )
             for i, row in enumerate(rows)
         ]
         graphs.append(layer_graph(width, placed, [(i, i + 1, 1e6) for i in range(layers - 1)]))

@@ -1,4 +1,5 @@
-"""Random profile documents of extreme kinds: equal layers and stages, numbers from 1e-24 to 1e15, huge levels."""
+"""Random profile documents of extreme kinds: equal layers and stages, numbers from 1e-24 to 1e15,
+huge levels."""
 
 import random
 from typing import Any
@@ -12,7 +13,9 @@ HUGE_SIZES = (1, 2, 5, 2**20, 2**31 - 1, 2**32, 2**40)
 
 def _edges(rng: random.Random, n: int, size: float) -> list[dict[str, Any]]:
     if rng.random() < 0.6:
-        found = [(i, i + 1) for i in range(n - 1)] + ([(0, n - 1)] if n > 2 and rng.random() < 0.3 else [])
+        found = [(i, i + 1) for i in range(n - 1)] + (
+            [(0, n - 1)] if n > 2 and rng.random() < 0.3 else []
+        )
     else:
         found = [(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < 0.4][:10]
     return [{"from": i, "to": j, "bytes": size} for i, j in found]
@@ -28,14 +31,20 @@ def _extras(rng: random.Random, layer: dict[str, Any]) -> dict[str, Any]:
     return extra
 
 
-def _layers(rng: random.Random, n: int, scales: list[float], cluster: bool, width: int) -> list[dict[str, Any]]:
+def _layers(
+    rng: random.Random, n: int, scales: list[float], cluster: bool, width: int
+) -> list[dict[str, Any]]:
     names = ("forward_s", "backward_s", "parameter_bytes", "activation_bytes")
-    kinds = [[rng.choice(AMOUNTS) * scale for scale in scales] for _ in range(rng.choice([1, 1, 2, 3]))]
+    kinds = [
+        [rng.choice(AMOUNTS) * scale for scale in scales] for _ in range(rng.choice([1, 1, 2, 3]))
+    ]
     layers = []
     for i in range(n):
         share = width if rng.random() < 0.7 else 1
         row = {name: value / share for name, value in zip(names, rng.choice(kinds), strict=True)}
-        layers.append({"id": i, **row, "sharded": share > 1, **(_extras(rng, row) if cluster else {})})
+        layers.append(
+            {"id": i, **row, "sharded": share > 1, **(_extras(rng, row) if cluster else {})}
+        )
     if cluster and n > 1 and rng.random() < 0.4:
         tied = rng.sample(layers, rng.randint(2, n))
         shared = min(layer["parameter_bytes"] for layer in tied) * rng.choice([0.5, 1])

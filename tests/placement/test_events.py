@@ -1,4 +1,5 @@
-"""The events of pipelines against their formulas, and the checker's own run of them against the compiled one."""
+"""The events of pipelines against their formulas, and the checker's own run of them against the
+compiled one."""
 
 import numpy as np
 import pytest
@@ -15,10 +16,15 @@ from phaze.pipeline.replica import NO_ROOM, Floats, StageSeconds, last_event_s
 SECONDS = st.floats(0.0, 10.0)
 LONGER = st.floats(0.01, 10.0)
 PASSES = st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=8)
-FAMILIES = (*map(CheckedFamily, ("1f1b", "gpipe")), *(CheckedFamily("interleaved", chunks) for chunks in (2, 3)))
+FAMILIES = (
+    *map(CheckedFamily, ("1f1b", "gpipe")),
+    *(CheckedFamily("interleaved", chunks) for chunks in (2, 3)),
+)
 
 
-def end_of(family: Family, forward: Floats, backward: Floats, rounds: int, starts: Floats = NO_ROOM) -> float:
+def end_of(
+    family: Family, forward: Floats, backward: Floats, rounds: int, starts: Floats = NO_ROOM
+) -> float:
     """End of the last event where nothing is sent."""
     nothing = np.zeros(len(forward)).tolist()
     stages = StageSeconds(forward.tolist(), backward.tolist(), nothing, nothing, nothing)
@@ -32,7 +38,9 @@ def formula_s(family: Family, passes: list[tuple[float, float]], rounds: int) ->
         if not family.separate_passes
         else sum(max(column) for column in zip(*passes, strict=True))
     )
-    return family.alpha(rounds, len(passes)) * pace_s + family.beta(len(passes)) * sum(map(sum, passes))
+    return family.alpha(rounds, len(passes)) * pace_s + family.beta(len(passes)) * sum(
+        map(sum, passes)
+    )
 
 
 @given(PASSES, st.integers(1, 30))
@@ -45,7 +53,9 @@ def test_events_of_gpipe_are_the_formula(passes: list[tuple[float, float]], roun
 
 
 @given(PASSES, st.integers(1, 40))
-def test_events_of_1f1b_end_between_what_is_proved(passes: list[tuple[float, float]], rounds: int) -> None:
+def test_events_of_1f1b_end_between_what_is_proved(
+    passes: list[tuple[float, float]], rounds: int
+) -> None:
     forward, backward = np.array(passes).T.copy()
     end_s, times = end_of(ONE_F_ONE_B, forward, backward, rounds), forward + backward
     assert end_s <= (times[0] + (rounds + len(passes) - 2) * times.max()) * (1 + 1e-12)
@@ -54,7 +64,9 @@ def test_events_of_1f1b_end_between_what_is_proved(passes: list[tuple[float, flo
     assert end_s >= times.sum() * (1 - 1e-12)
 
 
-@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9), st.floats(0.1, 10.0), st.integers(1, 40))
+@given(
+    st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9), st.floats(0.1, 10.0), st.integers(1, 40)
+)
 def test_events_of_1f1b_meet_the_formula_when_stages_take_equal_time(
     shares: list[float], time_s: float, rounds: int
 ) -> None:
@@ -74,7 +86,11 @@ def test_events_of_equal_interleaved_stages_end_when_the_formula_says(
     assert end_s == pytest.approx(rounds * both + (stages - 1) * both / chunks, rel=1e-9)
 
 
-@given(st.lists(st.tuples(LONGER, LONGER), min_size=1, max_size=6), st.integers(1, 4), st.integers(2, 4))
+@given(
+    st.lists(st.tuples(LONGER, LONGER), min_size=1, max_size=6),
+    st.integers(1, 4),
+    st.integers(2, 4),
+)
 def test_events_of_the_checker_are_those_of_the_simulation(
     passes: list[tuple[float, float]], laps: int, chunks: int
 ) -> None:
@@ -86,7 +102,9 @@ def test_events_of_the_checker_are_those_of_the_simulation(
     end_s = run_events(CheckedFamily("gpipe"), thirds, rounds)
     assert end_s == pytest.approx(end_of(GPIPE, ahead, behind, rounds), rel=1e-12)
     end_s = end_of(interleaved(chunks), ahead, behind, rounds)
-    assert run_events(CheckedFamily("interleaved", chunks), thirds, rounds) == pytest.approx(end_s, rel=1e-12)
+    assert run_events(CheckedFamily("interleaved", chunks), thirds, rounds) == pytest.approx(
+        end_s, rel=1e-12
+    )
     assert end_s >= rounds * (ahead + behind).max() * (1 - 1e-12)
 
 

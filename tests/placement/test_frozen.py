@@ -1,4 +1,5 @@
-"""Weights that are not trained are held and gathered, and neither reduced nor stepped: by brute force, and by lies."""
+"""Weights that are not trained are held and gathered, and neither reduced nor stepped: by brute
+force, and by lies."""
 
 import copy
 import random
@@ -35,7 +36,8 @@ MADE: dict[str, Callable[[int, bool], PlacementProblem]] = {
 
 
 def with_frozen_weights(problem: PlacementProblem, seed: int) -> PlacementProblem:
-    """The problem with weights that are not trained in some layers, experts among them, and shared ones."""
+    """The problem with weights that are not trained in some layers, experts among them, and shared
+    ones."""
     rng = random.Random(seed)
     ids = sorted(layer.id for layer in problem.graphs[0].layers)
     sizes = {i: (rng.choice([0.0, 3.0, 9.0]), rng.choice([0.0, 0.0, 2.0])) for i in ids}
@@ -44,7 +46,10 @@ def with_frozen_weights(problem: PlacementProblem, seed: int) -> PlacementProble
     def frozen_at(layer: PlacedLayer, width: int) -> PlacedLayer:
         dense, experts = (size / width for size in sizes[layer.id])
         shared = 4.0 / width if layer.id in tied else 0.0
-        return replace(layer, frozen=Frozen(dense + experts + shared, experts, "word" if shared else None, shared))
+        return replace(
+            layer,
+            frozen=Frozen(dense + experts + shared, experts, "word" if shared else None, shared),
+        )
 
     return with_layers(problem, frozen_at)
 
@@ -87,7 +92,12 @@ def _frozen_part(layer: PlacedLayer, width: int, share: float) -> PlacedLayer:
         parameter_bytes=(1 - share) * layer.parameter_bytes,
         expert_bytes=(1 - share) * layer.expert_bytes,
         tied_bytes=(1 - share) * layer.tied_bytes,
-        frozen=Frozen(share * layer.parameter_bytes, share * layer.expert_bytes, layer.tied, share * layer.tied_bytes),
+        frozen=Frozen(
+            share * layer.parameter_bytes,
+            share * layer.expert_bytes,
+            layer.tied,
+            share * layer.tied_bytes,
+        ),
     )
 
 
@@ -98,7 +108,9 @@ def test_a_plan_that_forgets_frozen_weights_is_refused_by_its_memory(zero: int) 
     levels = tuple(replace(level, bandwidth_bytes_per_s=1e3) for level in CLUSTER.cluster.levels)
     cluster = replace(CLUSTER.cluster, levels=levels)
     bare = replace(CLUSTER, graphs=(far,), cluster=cluster, devices=2, zero=zero, hbm_bytes=1e6)
-    problem = with_layers(bare, lambda layer, _: replace(layer, frozen=shared) if layer.id in (0, 3) else layer)
+    problem = with_layers(
+        bare, lambda layer, _: replace(layer, frozen=shared) if layer.id in (0, 3) else layer
+    )
     plan = fastest_plan(problem)
     assert plan is not None and plan.data == 2
     true, prices = document_of(plan), NetworkPrices(problem.cluster)
@@ -106,7 +118,9 @@ def test_a_plan_that_forgets_frozen_weights_is_refused_by_its_memory(zero: int) 
     found = objections(bare, true, prices)
     assert any("memory.parameters should be" in one for one in found)
     assert not any("memory.gradients" in one or "memory.optimizer" in one for one in found)
-    assert any("batch_s should be" in one for one in found) == (zero == 3), "they are gathered, and never reduced"
+    assert any("batch_s should be" in one for one in found) == (zero == 3), (
+        "they are gathered, and never reduced"
+    )
     lie = copy.deepcopy(true)
     for stage in lie["stages"]:
         stage["memory"]["gradients"] += 6.0

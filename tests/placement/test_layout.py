@@ -16,12 +16,15 @@ from phaze.placement.solve import fastest_plan
 from tests.check.documents import objections
 from tests.placement.placement_cases import interleaving_problem
 
-TWO = cluster_of("two", "two levels", (switch_level("node", 8, 10.0, 0.5), switch_level("net", 4, 2.0, 1.0)))
+TWO = cluster_of(
+    "two", "two levels", (switch_level("node", 8, 10.0, 0.5), switch_level("net", 4, 2.0, 1.0))
+)
 
 
 def test_a_boundary_crosses_the_level_that_holds_both_sides_in_every_replica() -> None:
     assert boundary_levels(TWO, Shape(4, 2, 4, "pipeline")).tolist() == [0]
-    # Three stages of four devices: the first replica leaves its node after two, the second after one.
+    # Three stages of four devices: the first replica leaves its node after two, the second after
+    # one.
     assert boundary_levels(TWO, Shape(4, 3, 1, "pipeline")).tolist() == [0, 1]
     assert boundary_levels(TWO, Shape(4, 3, 2, "pipeline")).tolist() == [1, 1]
     assert boundary_levels(TWO, Shape(1, 4, 2, "data")).tolist() == [0, 0, 0]
@@ -36,7 +39,9 @@ def test_all_numbers_of_replicas_at_once_cross_what_each_crosses(stages: int, or
         most = 32 // (tensor * stages)
         every = boundary_levels_of(TWO, Shape(tensor, stages, most, order)) if most else ()
         for data, levels in enumerate(every, 1):
-            assert levels.tolist() == boundary_levels(TWO, Shape(tensor, stages, data, order)).tolist()
+            assert (
+                levels.tolist() == boundary_levels(TWO, Shape(tensor, stages, data, order)).tolist()
+            )
 
 
 def test_replicas_meet_where_they_lie() -> None:
@@ -83,8 +88,17 @@ def test_levels_may_join_more_devices_than_64_bits_count() -> None:
 def test_a_ring_leaves_a_node_by_as_many_ways_as_it_has_members_there() -> None:
     prices = NetworkPrices(TWO)
     sizes = np.array([0.0, 32.0])
-    assert prices.all_reduce_s((8, 4), sizes).tolist() == [0.0, 2 * 31 * 1.0 + 2 * 31 / 32 * 32.0 / 10.0]
-    assert prices.all_reduce_s((1, 4), sizes).tolist() == [0.0, 2 * 3 * 1.0 + 2 * 3 / 4 * 32.0 / 2.0]
-    assert prices.all_reduce_s((4, 1), sizes).tolist() == [0.0, 2 * 3 * 0.5 + 2 * 3 / 4 * 32.0 / 10.0]
+    assert prices.all_reduce_s((8, 4), sizes).tolist() == [
+        0.0,
+        2 * 31 * 1.0 + 2 * 31 / 32 * 32.0 / 10.0,
+    ]
+    assert prices.all_reduce_s((1, 4), sizes).tolist() == [
+        0.0,
+        2 * 3 * 1.0 + 2 * 3 / 4 * 32.0 / 2.0,
+    ]
+    assert prices.all_reduce_s((4, 1), sizes).tolist() == [
+        0.0,
+        2 * 3 * 0.5 + 2 * 3 / 4 * 32.0 / 10.0,
+    ]
     assert prices.all_reduce_s((1, 1), sizes).tolist() == [0.0, 0.0]
     assert prices.transfer_s(1, sizes).tolist() == [0.0, 1.0 + 16.0]

@@ -1,4 +1,5 @@
-"""What a given plan costs: the formulas by hand under both settings, and plans that are no plans."""
+"""What a given plan costs: the formulas by hand under both settings, and plans that are no
+plans."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +27,12 @@ from phaze.placement.simulate import timeline
 from phaze.placement.solve import fastest_plan
 from phaze.placement.structure import StageCut
 from tests.placement.brute_force import every_plan
-from tests.placement.placement_cases import interleaving_problem, mixed_problem, published, random_icml24_problem
+from tests.placement.placement_cases import (
+    interleaving_problem,
+    mixed_problem,
+    published,
+    random_icml24_problem,
+)
 from tests.placement.test_layout import TWO
 
 SEEDS = st.integers(0, 10**6)
@@ -121,7 +127,10 @@ def test_chunks_that_no_family_has_are_refused() -> None:
     problem = replace(interleaving_problem(0), rules=Rules("cluster", (GPIPE,)))
     with pytest.raises(InputError, match="2 under gpipe"):
         price(
-            problem, Shape(1, 1, 1, "pipeline", 2), [StageCut(tuple(range(4)), "none")], NetworkPrices(problem.cluster)
+            problem,
+            Shape(1, 1, 1, "pipeline", 2),
+            [StageCut(tuple(range(4)), "none")],
+            NetworkPrices(problem.cluster),
         )
 
 
@@ -173,7 +182,9 @@ def test_all_forwards_ahead_hold_all_microbatches_and_wait_for_both_passes() -> 
     plan = priced(problem, 2, 1, [((0,), "none"), ((1, 2), "none")])
     move = 0.5 + 7.0 / 10.0
     tied = 2 * 0.5 + 16.0 / 10.0
-    assert plan.batch_s == pytest.approx(9 * (6.0 + move + 6.0) + 3.0 + 12.0 + 2 * move + tied, rel=1e-12)
+    assert plan.batch_s == pytest.approx(
+        9 * (6.0 + move + 6.0) + 3.0 + 12.0 + 2 * move + tied, rel=1e-12
+    )
     assert [stage.memory.in_flight for stage in plan.stages] == [9 * 8.0, 9 * 10.0]
 
 
@@ -194,7 +205,8 @@ def test_zero_2_scatters_gradients_after_every_microbatch_and_gathers_weights_on
     assert memory.parameters == 2 * 32
     assert memory.gradients == 4 * (20 + (32 - 20) / 2)
     assert memory.optimizer == 12 * 32 / 2
-    # A ring of two inside a node: one step of 0.5 s, half of the bytes at 10 a second, for each of three layers.
+    # A ring of two inside a node: one step of 0.5 s, half of the bytes at 10 a second, for each of
+    # three layers.
     scattered = 3 * 0.5 + (20 + 40 + 20) / 2 / 10
     assert stage.forward_s == 7.0
     assert stage.backward_s == pytest.approx(8 + 0.75 * scattered)
@@ -238,7 +250,9 @@ def test_the_breakdown_sums_to_the_batch_time(seed: int, chain: bool) -> None:
 
 
 @given(SEEDS, st.booleans())
-def test_the_simulation_never_takes_longer_than_the_formula_of_icml24(seed: int, chain: bool) -> None:
+def test_the_simulation_never_takes_longer_than_the_formula_of_icml24(
+    seed: int, chain: bool
+) -> None:
     for plan in islice(every_plan(random_icml24_problem(seed, chain, 4), simulated=True), 60):
         assert plan.simulated_s <= plan.batch_s
 

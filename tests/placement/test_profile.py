@@ -73,12 +73,24 @@ def test_ties_of_the_topological_order_go_by_id() -> None:
         (("widths", "0"), GOOD["widths"]["2"], "'0' is not a tensor-parallel degree"),
         (("widths", "two"), GOOD["widths"]["2"], "'two' is not a tensor-parallel degree"),
         (("widths", "02"), GOOD["widths"]["2"], "'02' is not a tensor-parallel degree"),
-        (("widths", "4"), {"layers": GOOD["widths"]["2"]["layers"][:1], "edges": []}, "p: widths.4.layers: layer -1"),
+        (
+            ("widths", "4"),
+            {"layers": GOOD["widths"]["2"]["layers"][:1], "edges": []},
+            "p: widths.4.layers: layer -1",
+        ),
         (("widths", "2", "layers"), [], "p: widths.2.layers: there is no layer"),
         (("widths", "2", "edges", 0, "to"), 9, r"p: widths.2.edges\[0\].to: there is no layer 9"),
-        (("widths", "2", "edges", 0, "from"), 0, r"p: widths.2.edges\[0\].from: there is no layer 0"),
+        (
+            ("widths", "2", "edges", 0, "from"),
+            0,
+            r"p: widths.2.edges\[0\].from: there is no layer 0",
+        ),
         (("widths", "2", "edges", 0, "from"), 5, "cycle through or into layer 5"),
-        (("widths", "2", "edges"), [{"from": a, "to": 4 - a, "bytes": 1} for a in (-1, 5)], "cycle .*layer -1"),
+        (
+            ("widths", "2", "edges"),
+            [{"from": a, "to": 4 - a, "bytes": 1} for a in (-1, 5)],
+            "cycle .*layer -1",
+        ),
         ((*LAYER, "id"), 5, "the id 5 appears twice"),
         ((*LAYER, "forward_s"), float("nan"), r"p: widths.2.layers\[1\].forward_s: nan"),
         ((*LAYER, "forward_s"), float("inf"), r"p: widths.2.layers\[1\].forward_s: inf"),
@@ -95,7 +107,9 @@ def test_what_is_wrong_is_said_with_its_path(path: tuple[Any, ...], value: Any, 
 def write(tmp_path: Path) -> Callable[[str, Any], str]:
     def put(name: str, document: Any) -> str:
         path = tmp_path / name
-        path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
+        path.write_text(
+            document if isinstance(document, str) else json.dumps(document), encoding="utf-8"
+        )
         return str(path)
 
     return put
@@ -124,16 +138,24 @@ def test_exit_codes_say_whether_all_fit(phaze: Any, write: Callable[[str, Any], 
     assert phaze("place", "--json").code == 2
 
 
-def test_layers_that_branch_too_widely_are_said_with_their_file(phaze: Any, write: Callable[[str, Any], str]) -> None:
+def test_layers_that_branch_too_widely_are_said_with_their_file(
+    phaze: Any, write: Callable[[str, Any], str]
+) -> None:
     layer = GOOD["widths"]["2"]["layers"][0]
     layers = [{**layer, "id": i} for i in range(20)]
     edges = [{"from": 0, "to": i, "bytes": 1.0} for i in range(1, 20)]
-    ran = phaze("place", write("wide.json", _changed(("widths",), {"1": {"layers": layers, "edges": edges}})), "--json")
+    ran = phaze(
+        "place",
+        write("wide.json", _changed(("widths",), {"1": {"layers": layers, "edges": edges}})),
+        "--json",
+    )
     assert ran.code == 2
     assert "wide.json: widths.1.edges: the layers branch into more than 100,000 sets" in ran.err
 
 
-def test_a_profile_may_come_from_standard_input(phaze: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_may_come_from_standard_input(
+    phaze: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import io
 
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(GOOD)))
@@ -141,7 +163,9 @@ def test_a_profile_may_come_from_standard_input(phaze: Any, monkeypatch: pytest.
     assert (ran.code, json.loads(ran.out)["feasible"]) == (0, True)
 
 
-def test_a_person_sees_stages_and_where_the_time_goes(phaze: Any, write: Callable[[str, Any], str]) -> None:
+def test_a_person_sees_stages_and_where_the_time_goes(
+    phaze: Any, write: Callable[[str, Any], str]
+) -> None:
     ran = phaze("place", write("good.json", GOOD))
     assert ran.code == 0
     for word in (
@@ -191,18 +215,25 @@ def test_a_named_cluster_brings_its_stack_and_its_state() -> None:
         load_stack("megatron-2021").hidden_synchronisation,
         ParameterState(2.0, 4.0, 12.0),
     )
-    titan = problem_of({**CLUSTER, "cluster": "selene", "stack": "torchtitan", "optimizer": "adam"}, "p")
+    titan = problem_of(
+        {**CLUSTER, "cluster": "selene", "stack": "torchtitan", "optimizer": "adam"}, "p"
+    )
     assert titan.state == ParameterState(2.0, 4.0, 10.0)
     plain = problem_of({**CLUSTER, "precision": "fp32", "zero": 1, "schedule": "gpipe"}, "p")
     assert (plain.state, plain.sent_bytes, plain.zero) == (ParameterState(4.0, 4.0, 0.0), 4.0, 1)
 
 
-def test_a_cluster_that_does_not_fit_is_a_shortage(phaze: Any, write: Callable[[str, Any], str]) -> None:
+def test_a_cluster_that_does_not_fit_is_a_shortage(
+    phaze: Any, write: Callable[[str, Any], str]
+) -> None:
     ran = phaze("place", write("tight.json", {**CLUSTER, "hbm_bytes": 3}), "--json")
     document = json.loads(ran.out)
     assert (ran.code, document["feasible"], document["rules"]) == (3, False, "cluster")
     assert document["shortage"]["levers"]["hbm_bytes"] == document["shortage"]["needed_bytes"] > 3
-    assert "what would make it fit" in phaze("place", write("tight.json", {**CLUSTER, "hbm_bytes": 3})).out.lower()
+    assert (
+        "what would make it fit"
+        in phaze("place", write("tight.json", {**CLUSTER, "hbm_bytes": 3})).out.lower()
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,11 +247,16 @@ def test_a_cluster_that_does_not_fit_is_a_shortage(phaze: Any, write: Callable[[
         ({"precision": "int4"}, "p: precision: 'int4' is not known here"),
         ({"schedule": "zigzag"}, "p: schedule: 'zigzag' is not known here"),
         ({"devices": 9}, "p: devices: the cluster has 8 and 9 are requested"),
-        ({"link_bytes_per_s": 1.0}, "p: link_bytes_per_s: rules cluster take links from the cluster"),
+        (
+            {"link_bytes_per_s": 1.0},
+            "p: link_bytes_per_s: rules cluster take links from the cluster",
+        ),
         ({"widths": {}}, "p: widths: there is no tensor-parallel degree"),
     ],
 )
-def test_what_is_wrong_with_a_cluster_is_said_with_its_path(change: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_with_a_cluster_is_said_with_its_path(
+    change: dict[str, Any], said: str
+) -> None:
     with pytest.raises(InputError, match=said):
         problem_of({**CLUSTER, **change}, "p")
 
@@ -241,7 +277,9 @@ def test_what_is_wrong_with_a_layer_of_a_cluster_is_said(keys: dict[str, Any], s
     with pytest.raises(InputError, match=said):
         problem_of(document, "p")
     document |= {"rules": "icml24", "link_bytes_per_s": 1.0, "cluster": None, "stack": None}
-    with pytest.raises(InputError, match=r"p: widths\.2\.layers\[0\]: it has keys of rules cluster"):
+    with pytest.raises(
+        InputError, match=r"p: widths\.2\.layers\[0\]: it has keys of rules cluster"
+    ):
         problem_of(document, "p")
 
 

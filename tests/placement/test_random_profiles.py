@@ -1,4 +1,5 @@
-"""Valid profiles get a plan that passes its check, whatever their ties and sizes; what cannot be priced is refused."""
+"""Valid profiles get a plan that passes its check, whatever their ties and sizes; what cannot be
+priced is refused."""
 
 from typing import Any
 
@@ -40,7 +41,13 @@ def cluster_profile(layers: list[dict[str, Any]], sizes: list[int], **keys: Any)
         "optimizer": "adam",
         "recompute": False,
         "cluster": [
-            {"name": f"level{i}", "kind": "switch", "size": size, "bandwidth": 1600.0 / 4**i, "latency": 0.0}
+            {
+                "name": f"level{i}",
+                "kind": "switch",
+                "size": size,
+                "bandwidth": 1600.0 / 4**i,
+                "latency": 0.0,
+            }
             for i, size in enumerate(sizes)
         ],
         "widths": {"1": {"layers": layers, "edges": edges}},
@@ -62,11 +69,13 @@ def layer(number: int, seconds: float, **keys: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("zero", [0, 3])
 def test_the_breakdown_may_show_either_of_two_stages_that_tie_for_the_slowest(zero: int) -> None:
-    # Ten times 0.1 is a little less than 1 when added in a row and exactly 1 when added exactly; only the last layer
-    # recomputes.
+    # Ten times 0.1 is a little less than 1 when added in a row and exactly 1 when added exactly;
+    # only the last layer recomputes.
     last = layer(10, 0.9, selective_bytes=0.5, selective_s=0.2)
     rows = [*(layer(i, 0.1) for i in range(10)), last]
-    problem = problem_of(cluster_profile(rows, [5], recompute="selective", zero=zero, devices=4), "profile")
+    problem = problem_of(
+        cluster_profile(rows, [5], recompute="selective", zero=zero, devices=4), "profile"
+    )
     cuts = [StageCut(tuple(range(10)), "selective"), StageCut((10,), "selective")]
     plan = price(problem, Shape(1, 2, 1, "pipeline"), cuts, NetworkPrices(problem.cluster))
     assert plan.stages[0].time_s == pytest.approx(plan.stages[1].time_s, rel=1e-12)
@@ -92,7 +101,10 @@ def test_a_shortage_on_a_huge_cluster_is_an_answer() -> None:
 
 
 def test_a_shortage_of_tied_layers_of_which_one_is_split_is_an_answer() -> None:
-    rows = [layer(0, 1.0, tied="word", tied_bytes=1.0), layer(1, 1.0, tied="word", tied_bytes=1.0, sharded=True)]
+    rows = [
+        layer(0, 1.0, tied="word", tied_bytes=1.0),
+        layer(1, 1.0, tied="word", tied_bytes=1.0, sharded=True),
+    ]
     profile = cluster_profile(rows, [8], devices=8, hbm_bytes=1.0)
     profile["widths"] = {"2": profile["widths"]["1"]}
     assert isinstance(place(problem_of(profile, "profile")), Shortage)
@@ -106,7 +118,9 @@ def test_a_shortage_of_tied_layers_of_which_one_is_split_is_an_answer() -> None:
         ({"hbm_bytes": 1e-40}, "hbm_bytes"),
     ],
 )
-def test_numbers_beyond_what_can_be_priced_are_refused_by_name(change: dict[str, Any], path: str) -> None:
+def test_numbers_beyond_what_can_be_priced_are_refused_by_name(
+    change: dict[str, Any], path: str
+) -> None:
     profile = cluster_profile([layer(0, 1.0)], [8, 2**40], **change)
     with pytest.raises(InputError, match=path):
         place(problem_of(profile, "profile"))
@@ -114,11 +128,15 @@ def test_numbers_beyond_what_can_be_priced_are_refused_by_name(change: dict[str,
 
 def test_a_level_without_bandwidth_and_a_layer_of_no_size_are_refused_by_name() -> None:
     profile = cluster_profile([layer(0, 1e-40)], [8])
-    with pytest.raises(InputError, match="forward_s: 1e-40 cannot be used; it must be 0 or at least 1e-30"):
+    with pytest.raises(
+        InputError, match="forward_s: 1e-40 cannot be used; it must be 0 or at least 1e-30"
+    ):
         problem_of(profile, "profile")
     profile = cluster_profile([layer(0, 1.0)], [8])
     profile["cluster"][0]["bandwidth"] = 1e-300
-    with pytest.raises(InputError, match=r"cluster\[0\]\.bandwidth: 1e-300 is out of range; it must be at least"):
+    with pytest.raises(
+        InputError, match=r"cluster\[0\]\.bandwidth: 1e-300 is out of range; it must be at least"
+    ):
         problem_of(profile, "profile")
 
 

@@ -30,10 +30,15 @@ def _blocks(seed: int, backward_s: float) -> PlacementProblem:
 
 
 @pytest.mark.parametrize("backward_s", [0.0, 0.5, 3.0, 100.0])
-def test_the_exposed_reduction_of_equal_blocks_is_that_of_the_walk_layer_by_layer(backward_s: float) -> None:
+def test_the_exposed_reduction_of_equal_blocks_is_that_of_the_walk_layer_by_layer(
+    backward_s: float,
+) -> None:
     for seed in range(8):
         problem = _blocks(seed, backward_s)
-        prices, shape = NetworkPrices(problem.cluster), Shape(problem.graphs[0].width, 1, 2, problem.rules.orders[0])
+        prices, shape = (
+            NetworkPrices(problem.cluster),
+            Shape(problem.graphs[0].width, 1, 2, problem.rules.orders[0]),
+        )
         members = REPLICAS.dense_by_level(problem.cluster, shape)
         once_s = float(prices.all_reduce_s(members, np.array([8.0]))[0])
         for count in (1, 2, 5):
@@ -41,11 +46,15 @@ def test_the_exposed_reduction_of_equal_blocks_is_that_of_the_walk_layer_by_laye
             left_s = walked_s([once_s] * count, [backward_s] * count)
             # One reduction of all of it never shows more.
             least_s = min(left_s, float(prices.all_reduce_s(members, size)[0]))
-            assert synchronisation_s(problem, shape, prices, size)[0] == pytest.approx(least_s, rel=1e-12)
+            assert synchronisation_s(problem, shape, prices, size)[0] == pytest.approx(
+                least_s, rel=1e-12
+            )
             assert least_synchronisation_s(problem, shape, prices, size)[0] <= least_s * (1 + 1e-12)
 
 
-def test_the_exposed_reduction_never_falls_with_the_parameters_nor_rises_with_longer_backward_passes() -> None:
+def test_the_exposed_reduction_never_falls_with_the_parameters_nor_rises_with_longer_backward_passes() -> (
+    None
+):
     sizes = np.linspace(1.0, 200.0, 50)
     for seed in range(8):
         found = []

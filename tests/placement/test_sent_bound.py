@@ -1,4 +1,5 @@
-"""What the boundaries of a shape cross bounds its plans: never above one of them, and no less than sending takes."""
+"""What the boundaries of a shape cross bounds its plans: never above one of them, and no less than
+sending takes."""
 
 import random
 from collections.abc import Callable
@@ -19,7 +20,12 @@ from phaze.placement.shapes import WidthCase, cases_of, least_end
 from phaze.placement.solve import fastest_plan
 from phaze.values import replace
 from tests.placement.brute_force import every_plan
-from tests.placement.placement_cases import hybrid_problem, mixed_problem, sharing_problem, split_problem
+from tests.placement.placement_cases import (
+    hybrid_problem,
+    mixed_problem,
+    sharing_problem,
+    split_problem,
+)
 from tests.placement.test_transfers import chain, equal_cut, levels_of
 
 Random = Callable[[int, bool, int], PlacementProblem]
@@ -48,9 +54,15 @@ def cases(problem: PlacementProblem) -> dict[tuple[int, str | None, int], WidthC
     """The cases of a problem of which some stage fits, by width, family and chunks."""
     prices = NetworkPrices(problem.cluster)
     widths = [prepared(problem, graph, prices) for graph in problem.graphs]
-    every = [case for width in widths for case in cases_of(problem, width, problem.rules.families, prices)]
+    every = [
+        case
+        for width in widths
+        for case in cases_of(problem, width, problem.rules.families, prices)
+    ]
     fitting = [case for case in every if len(case.table.rest)]
-    return {(case.width.graph.width, case.family.name, case.family.chunks): case for case in fitting}
+    return {
+        (case.width.graph.width, case.family.name, case.family.chunks): case for case in fitting
+    }
 
 
 def shape_of(plan: Plan) -> Shape:
@@ -84,7 +96,9 @@ def test_no_plan_of_a_small_problem_is_below_what_its_boundaries_cross(kind: str
 
 @pytest.mark.parametrize("order", ["pipeline", "data"])
 @pytest.mark.parametrize("family", [ONE_F_ONE_B, interleaved(2), interleaved(4)])
-def test_a_shape_that_crosses_a_slow_level_is_bounded_by_what_sending_takes(family: Family, order: str) -> None:
+def test_a_shape_that_crosses_a_slow_level_is_bounded_by_what_sending_takes(
+    family: Family, order: str
+) -> None:
     problem = chain(levels_of(640.0, 320.0, 0.01))
     rules = replace(problem.rules, families=(family,), overlapped_transfers=True)
     problem = replace(problem, rules=rules, microbatches=8)

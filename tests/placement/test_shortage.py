@@ -13,7 +13,12 @@ from phaze.placement.settings import icml24_problem
 from phaze.placement.shortage import Shortage, shortage_of, wider
 from phaze.placement.solve import fastest_plan
 from tests.placement.brute_force import every_plan
-from tests.placement.placement_cases import mixed_problem, published, random_cluster_problem, random_icml24_problem
+from tests.placement.placement_cases import (
+    mixed_problem,
+    published,
+    random_cluster_problem,
+    random_icml24_problem,
+)
 
 KINDS: tuple[tuple[Callable[[int, bool, int], PlacementProblem], int], ...] = (
     (random_icml24_problem, 100),
@@ -76,7 +81,9 @@ def test_the_hbm_lever_is_the_least_that_any_plan_needs(short: Short) -> None:
 def test_the_devices_lever_is_the_fewest_that_help(short: Short) -> None:
     for problem, found in short:
         tried = range(problem.devices + 1, problem.cluster.devices + 1)
-        helps = next((n for n in tried if fastest_plan(replace(problem, devices=n)) is not None), None)
+        helps = next(
+            (n for n in tried if fastest_plan(replace(problem, devices=n)) is not None), None
+        )
         assert found.levers.devices == helps
 
 
@@ -85,10 +92,15 @@ def test_recompute_zero_and_optimizer_are_named_when_they_help(short: Short) -> 
     for problem, found in short:
         best = fastest_plan(replace(problem, recompute="best")) is not None
         assert found.levers.recompute == ("best" if best else None)
-        sgd = problem.sgd_state is not None and fastest_plan(replace(problem, state=problem.sgd_state)) is not None
+        sgd = (
+            problem.sgd_state is not None
+            and fastest_plan(replace(problem, state=problem.sgd_state)) is not None
+        )
         assert found.levers.optimizer == ("sgd" if sgd else None)
         zeros = (zero for zero in problem.rules.zeros if zero > problem.zero)
-        shared = next((zero for zero in zeros if fastest_plan(replace(problem, zero=zero)) is not None), None)
+        shared = next(
+            (zero for zero in zeros if fastest_plan(replace(problem, zero=zero)) is not None), None
+        )
         assert found.levers.zero == shared
         seen |= {("recompute", best), ("optimizer", sgd), ("zero", shared is not None)}
     assert len(seen) == 6
@@ -118,7 +130,8 @@ def test_a_smaller_microbatch_and_a_wider_split_are_estimated() -> None:
     problem = _plain(layer_graph(2, layers, [(0, 1, 1.0)]), 8, 20.0)
     found = place(problem)
     assert isinstance(found, Shortage)
-    # Two stages: the first needs 2 * 8 + 2 * 64 / n <= 20 at n = 32; at width 8 it is 4 + 2 * 16 / 2^k.
+    # Two stages: the first needs 2 * 8 + 2 * 64 / n <= 20 at n = 32; at width 8 it is 4 + 2 * 16 /
+    # 2^k.
     assert found.levers.microbatch_divisor == 32
     assert found.levers.tensor is None
     roomy = place(_plain(problem.graphs[0], 64, 20.0))
@@ -132,8 +145,12 @@ def test_the_width_that_would_do_is_the_first_power_of_two_that_fits(hbm_bytes: 
     graph = layer_graph(2, layers, [(0, 1, 0.5), (1, 2, 0.5)])
     problem = _plain(graph, 64, hbm_bytes)
     assert fastest_plan(problem) is None
-    wide = {factor: replace(problem, graphs=(wider(graph, factor),)) for factor in (2, 4, 8, 16, 32)}
-    wanted = next((2 * factor for factor, other in wide.items() if fastest_plan(other) is not None), None)
+    wide = {
+        factor: replace(problem, graphs=(wider(graph, factor),)) for factor in (2, 4, 8, 16, 32)
+    }
+    wanted = next(
+        (2 * factor for factor, other in wide.items() if fastest_plan(other) is not None), None
+    )
     assert shortage_of(problem).levers.tensor == wanted
     assert (wanted is None) == (hbm_bytes == 1.0)
     few = replace(problem, devices=2)

@@ -1,4 +1,5 @@
-"""The solver against the published optima, against every plan of small problems, and against common sense."""
+"""The solver against the published optima, against every plan of small problems, and against common
+sense."""
 
 from collections.abc import Callable
 
@@ -44,7 +45,9 @@ def batch_s(problem: PlacementProblem, below_s: float = float("inf")) -> float:
     return float("inf") if plan is None else plan.batch_s
 
 
-def plain(graph: LayerGraph, devices: int, hbm_bytes: float, microbatches: int = 8) -> PlacementProblem:
+def plain(
+    graph: LayerGraph, devices: int, hbm_bytes: float, microbatches: int = 8
+) -> PlacementProblem:
     return icml24_problem(
         (graph,),
         devices=devices,
@@ -57,9 +60,12 @@ def plain(graph: LayerGraph, devices: int, hbm_bytes: float, microbatches: int =
 
 
 def require_fastest(problem: PlacementProblem) -> Plan | None:
-    """The solver's plan takes as long as the fastest of all, is its own bound, and passes its check."""
+    """The solver's plan takes as long as the fastest of all, is its own bound, and passes its
+    check."""
     plan = fastest_plan(problem)
-    assert (float("inf") if plan is None else plan.batch_s) == pytest.approx(brute_force(problem), rel=1e-9)
+    assert (float("inf") if plan is None else plan.batch_s) == pytest.approx(
+        brute_force(problem), rel=1e-9
+    )
     if plan is not None and len(problem.rules.families) == 1:
         assert plan.lower_bound_s == plan.batch_s
         assert objections(problem, document_of(plan), NetworkPrices(problem.cluster)) == []
@@ -67,7 +73,9 @@ def require_fastest(problem: PlacementProblem) -> Plan | None:
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_no_plan_of_a_small_problem_is_faster_where_ranks_share_sequences_and_experts(block: int) -> None:
+def test_no_plan_of_a_small_problem_is_faster_where_ranks_share_sequences_and_experts(
+    block: int,
+) -> None:
     feasible = 0
     for seed in range(40 * block, 40 * block + 40):
         feasible += require_fastest(sharing_problem(seed, seed % 3 > 0)) is not None
@@ -114,7 +122,9 @@ def test_no_plan_of_a_small_problem_is_faster_under_icml24(block: int, chain: bo
 
 @pytest.mark.parametrize("chain", [True, False], ids=["chain", "branching"])
 @pytest.mark.parametrize("block", range(6))
-def test_no_plan_of_a_small_problem_is_faster_on_a_network_of_levels(block: int, chain: bool) -> None:
+def test_no_plan_of_a_small_problem_is_faster_on_a_network_of_levels(
+    block: int, chain: bool
+) -> None:
     for seed in range(20 * block, 20 * block + 20):
         require_fastest(random_cluster_problem(seed, chain, 4))
 
@@ -157,12 +167,16 @@ def test_a_start_for_every_chunk_ends_the_gain() -> None:
     assert dear is not None
     assert free.chunks > dear.chunks == 1
     problem = interleaving_problem(0)
-    assert dear.batch_s == batch_s(replace(problem, rules=replace(problem.rules, families=(ONE_F_ONE_B,))))
+    assert dear.batch_s == batch_s(
+        replace(problem, rules=replace(problem.rules, families=(ONE_F_ONE_B,)))
+    )
 
 
 def test_guesses_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     problems = [case.problem for case in CASES[::4]]
-    problems += [random_icml24_problem(seed, chain) for seed in range(60) for chain in (True, False)]
+    problems += [
+        random_icml24_problem(seed, chain) for seed in range(60) for chain in (True, False)
+    ]
     unguided = [batch_s(problem) for problem in problems]
     monkeypatch.setattr(bottleneck_solver, "FEW_STEPS", 0.0)
     assert [batch_s(problem) for problem in problems] == pytest.approx(unguided, rel=1e-12)
@@ -177,23 +191,34 @@ def test_only_what_is_faster_than_asked_is_found(seed: int, chain: bool) -> None
 
 
 @given(SEEDS, st.booleans(), st.sampled_from(list(EVERY)), st.floats(1.0, 4.0))
-def test_more_memory_never_slows_the_best_plan(seed: int, chain: bool, kind: str, factor: float) -> None:
+def test_more_memory_never_slows_the_best_plan(
+    seed: int, chain: bool, kind: str, factor: float
+) -> None:
     problem = EVERY[kind](seed, chain, 5)
-    assert batch_s(replace(problem, hbm_bytes=factor * problem.hbm_bytes)) <= batch_s(problem) * (1 + 1e-12)
+    assert batch_s(replace(problem, hbm_bytes=factor * problem.hbm_bytes)) <= batch_s(problem) * (
+        1 + 1e-12
+    )
 
 
 def test_headroom_is_memory_that_no_plan_fills() -> None:
     problem = interleaving_problem(0)
     half = batch_s(replace(problem, hbm_bytes=200.0, headroom=0.5))
-    assert half == batch_s(replace(problem, hbm_bytes=100.0)) > batch_s(replace(problem, hbm_bytes=200.0))
+    assert (
+        half
+        == batch_s(replace(problem, hbm_bytes=100.0))
+        > batch_s(replace(problem, hbm_bytes=200.0))
+    )
 
 
 @given(SEEDS, st.booleans(), st.sampled_from(list(SETTINGS)), st.floats(1.0, 10.0))
-def test_faster_links_never_slow_the_best_plan(seed: int, chain: bool, kind: str, factor: float) -> None:
+def test_faster_links_never_slow_the_best_plan(
+    seed: int, chain: bool, kind: str, factor: float
+) -> None:
     problem = SETTINGS[kind](seed, chain, 5)
     link = problem.rules.link_bytes_per_s
     levels = tuple(
-        replace(level, bandwidth_bytes_per_s=factor * level.bandwidth_bytes_per_s) for level in problem.cluster.levels
+        replace(level, bandwidth_bytes_per_s=factor * level.bandwidth_bytes_per_s)
+        for level in problem.cluster.levels
     )
     faster = replace(
         problem,
@@ -204,33 +229,47 @@ def test_faster_links_never_slow_the_best_plan(seed: int, chain: bool, kind: str
 
 
 @given(SEEDS, st.booleans(), st.sampled_from(list(SETTINGS)), st.integers(1, 4))
-def test_more_devices_never_slow_the_best_plan(seed: int, chain: bool, kind: str, more: int) -> None:
+def test_more_devices_never_slow_the_best_plan(
+    seed: int, chain: bool, kind: str, more: int
+) -> None:
     problem = SETTINGS[kind](seed, chain, 5)
     cluster, (inner, *outer) = problem.cluster, problem.cluster.levels
     if not outer:
-        cluster = replace(cluster, devices=inner.size + more, levels=(replace(inner, size=inner.size + more),))
-    assert batch_s(replace(problem, devices=problem.devices + more, cluster=cluster)) <= batch_s(problem) * (1 + 1e-12)
+        cluster = replace(
+            cluster, devices=inner.size + more, levels=(replace(inner, size=inner.size + more),)
+        )
+    assert batch_s(replace(problem, devices=problem.devices + more, cluster=cluster)) <= batch_s(
+        problem
+    ) * (1 + 1e-12)
 
 
 def _slower(graph: LayerGraph, position: int, factor: float) -> LayerGraph:
     layers = list(graph.layers)
     chosen = layers[position % len(layers)]
-    slower = replace(chosen, forward_s=factor * chosen.forward_s, backward_s=factor * chosen.backward_s)
+    slower = replace(
+        chosen, forward_s=factor * chosen.forward_s, backward_s=factor * chosen.backward_s
+    )
     layers[position % len(layers)] = slower
     return replace(graph, layers=tuple(layers))
 
 
-@given(SEEDS, st.booleans(), st.sampled_from(list(SETTINGS)), st.integers(0, 5), st.floats(1.0, 5.0))
+@given(
+    SEEDS, st.booleans(), st.sampled_from(list(SETTINGS)), st.integers(0, 5), st.floats(1.0, 5.0)
+)
 def test_a_slower_layer_never_speeds_the_best_plan(
     seed: int, chain: bool, kind: str, position: int, factor: float
 ) -> None:
     problem = SETTINGS[kind](seed, chain, 5)
-    slower = replace(problem, graphs=tuple(_slower(graph, position, factor) for graph in problem.graphs))
+    slower = replace(
+        problem, graphs=tuple(_slower(graph, position, factor) for graph in problem.graphs)
+    )
     assert batch_s(slower) >= batch_s(problem) * (1 - 1e-12)
 
 
 @given(SEEDS, st.booleans(), st.sampled_from(list(SETTINGS)))
-def test_choosing_recompute_stage_by_stage_is_never_slower(seed: int, chain: bool, kind: str) -> None:
+def test_choosing_recompute_stage_by_stage_is_never_slower(
+    seed: int, chain: bool, kind: str
+) -> None:
     problem = SETTINGS[kind](seed, chain, 5)
     best = batch_s(replace(problem, recompute="best"))
     for mode in problem.rules.modes:
@@ -238,18 +277,27 @@ def test_choosing_recompute_stage_by_stage_is_never_slower(seed: int, chain: boo
 
 
 @given(SEEDS, st.booleans())
-def test_zero_1_never_slows_when_the_optimizer_takes_no_time_nor_1f1b_beside_gpipe(seed: int, chain: bool) -> None:
+def test_zero_1_never_slows_when_the_optimizer_takes_no_time_nor_1f1b_beside_gpipe(
+    seed: int, chain: bool
+) -> None:
     problem = replace(random_cluster_problem(seed, chain), hbm_bytes_per_s=None)
     assert batch_s(replace(problem, zero=1)) <= batch_s(replace(problem, zero=0)) * (1 + 1e-12)
-    in_turn, all_ahead = (replace(problem, rules=replace(problem.rules, families=(f,))) for f in (ONE_F_ONE_B, GPIPE))
+    in_turn, all_ahead = (
+        replace(problem, rules=replace(problem.rules, families=(f,))) for f in (ONE_F_ONE_B, GPIPE)
+    )
     assert batch_s(in_turn) <= batch_s(all_ahead) * (1 + 1e-12)
 
 
 def test_two_runs_give_the_same_bytes_whatever_the_order_of_the_file() -> None:
     for case in CASES[::6]:
-        widths = {width: {k: rows[::-1] for k, rows in t.items()} for width, t in case.profile["widths"].items()}
+        widths = {
+            width: {k: rows[::-1] for k, rows in t.items()}
+            for width, t in case.profile["widths"].items()
+        }
         shuffled = {**case.profile, "widths": dict(reversed(widths.items()))}
-        first, second = (dumps(document_of(place(problem_of(p, "p")))) for p in (case.profile, shuffled))
+        first, second = (
+            dumps(document_of(place(problem_of(p, "p")))) for p in (case.profile, shuffled)
+        )
         assert first == second
 
 
@@ -269,7 +317,9 @@ def test_memory_that_is_exactly_enough_is_enough() -> None:
 
 
 def test_layers_that_take_no_time_are_placed() -> None:
-    graph = layer_graph(2, [PlacedLayer(i, 0.0, 0.0, 1.0, 1.0, True) for i in range(4)], [(0, 1, 1.0), (0, 2, 1.0)])
+    graph = layer_graph(
+        2, [PlacedLayer(i, 0.0, 0.0, 1.0, 1.0, True) for i in range(4)], [(0, 1, 1.0), (0, 2, 1.0)]
+    )
     plan = fastest_plan(plain(graph, 4, 100.0, 4))
     assert plan is not None
     assert plan.batch_s == 0
@@ -277,12 +327,16 @@ def test_layers_that_take_no_time_are_placed() -> None:
 
 def test_a_graph_that_branches_too_widely_is_refused_with_the_count() -> None:
     graph = layer_graph(1, [PlacedLayer(i, 1.0, 1.0, 1.0, 1.0, False) for i in range(40)], [])
-    with pytest.raises(InputError, match=r"widths\.1\.edges: .*more than 100,000 sets.*merge layers"):
+    with pytest.raises(
+        InputError, match=r"widths\.1\.edges: .*more than 100,000 sets.*merge layers"
+    ):
         fastest_plan(plain(graph, 8, 1e9))
 
 
 def test_an_antichain_of_fourteen_layers_is_solved() -> None:
-    graph = layer_graph(1, [PlacedLayer(i, float(i + 1), 1.0, 1.0, 1.0, False) for i in range(14)], [])
+    graph = layer_graph(
+        1, [PlacedLayer(i, float(i + 1), 1.0, 1.0, 1.0, False) for i in range(14)], []
+    )
     plan = fastest_plan(plain(graph, 7, 1e9, 1000))
     assert plan is not None
     assert plan.batch_s == pytest.approx(1000 / 7 * 119, rel=0.05)
@@ -296,7 +350,9 @@ def test_a_table_that_no_ordinary_computer_holds_is_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_an_opened_placement_bounds_its_plan_and_gives_it_again_after_lower_limits(seed: int) -> None:
+def test_an_opened_placement_bounds_its_plan_and_gives_it_again_after_lower_limits(
+    seed: int,
+) -> None:
     randoms: tuple[Random, ...] = (random_cluster_problem, sharing_problem, hybrid_problem)
     problem = interleaving_problem(seed) if seed % 4 == 3 else randoms[seed % 4](seed, False, 4)
     zeros = (0, 1, 2, 3) if seed % 2 and problem.sharing.shard == 0 else (problem.zero,)

@@ -1,4 +1,5 @@
-"""Zero bubble, its V and DualPipe V: solver against every plan, events against laws, the checker against both."""
+"""Zero bubble, its V and DualPipe V: solver against every plan, events against laws, the checker
+against both."""
 
 import random
 from dataclasses import replace
@@ -15,7 +16,15 @@ from phaze.check.families import Family as CheckedFamily
 from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError
 from phaze.pipeline.event_kernels import run_events as compiled_events
-from phaze.pipeline.families import DUALPIPE_V, ONE_F_ONE_B, SPLIT_FAMILIES, ZB_H1, ZB_V, interleaved, zb_interleaved
+from phaze.pipeline.families import (
+    DUALPIPE_V,
+    ONE_F_ONE_B,
+    SPLIT_FAMILIES,
+    ZB_H1,
+    ZB_V,
+    interleaved,
+    zb_interleaved,
+)
 from phaze.pipeline.family import Family
 from phaze.pipeline.replica import NO_ROOM
 from phaze.placement.answer import document_of
@@ -45,12 +54,16 @@ def fewest(family: Family, stages: int, more: int) -> int:
 def ended_s(family: Family, passes: list[tuple[float, float, float]], rounds: int) -> float:
     lists = family.event_lists(len(passes), rounds, family.chunks)
     nothing = np.zeros((2, len(passes) * family.chunks))
-    return float(compiled_events(np.array(passes).T.copy(), nothing, lists, rounds, family.chunks, NO_ROOM))
+    return float(
+        compiled_events(np.array(passes).T.copy(), nothing, lists, rounds, family.chunks, NO_ROOM)
+    )
 
 
 def require_fastest(problem: PlacementProblem) -> str | None:
     plan = fastest_plan(problem)
-    assert (float("inf") if plan is None else plan.batch_s) == pytest.approx(brute_force(problem), rel=1e-9)
+    assert (float("inf") if plan is None else plan.batch_s) == pytest.approx(
+        brute_force(problem), rel=1e-9
+    )
     if plan is None:
         return None
     assert plan.lower_bound_s == plan.batch_s
@@ -88,7 +101,9 @@ def test_events_of_equal_stages_end_when_the_formula_says(
     counted_s = float((family.coefficients(stages) @ np.array(passes)).max())
     law_s = family.alpha(rounds, stages) * sum(passes) + family.beta(stages) * stages * counted_s
     assert ended_s(family, [passes] * stages, rounds) == pytest.approx(law_s, rel=1e-9)
-    assert law_s == pytest.approx(rounds * sum(passes) + fill_s(family, [passes] * stages), rel=1e-12)
+    assert law_s == pytest.approx(
+        rounds * sum(passes) + fill_s(family, [passes] * stages), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("family", SPLITS, ids=lambda family: f"{family.name} {family.chunks}")
@@ -96,9 +111,14 @@ def test_events_of_unequal_stages_end_near_the_formula(family: Family) -> None:
     rng, found = random.Random(5), []
     for _ in range(150):
         stages = rng.choice((2, 4, 8))
-        rounds, (f, b, w) = stages * rng.choice((2, 3, 4, 8)), (1.0, rng.uniform(1, 1.5), rng.uniform(0.7, 1))
+        rounds, (f, b, w) = (
+            stages * rng.choice((2, 3, 4, 8)),
+            (1.0, rng.uniform(1, 1.5), rng.uniform(0.7, 1)),
+        )
         sizes = [rng.uniform(0.7, 1.3) for _ in range(stages)]
-        passes = [(f * x, b * x * rng.uniform(0.9, 1.1), w * x * rng.uniform(0.9, 1.1)) for x in sizes]
+        passes = [
+            (f * x, b * x * rng.uniform(0.9, 1.1), w * x * rng.uniform(0.9, 1.1)) for x in sizes
+        ]
         law_s = rounds * max(map(sum, passes)) + fill_s(family, passes)
         found.append(ended_s(family, passes, rounds) / law_s - 1)
     assert max(found) < 0.005
@@ -106,7 +126,11 @@ def test_events_of_unequal_stages_end_near_the_formula(family: Family) -> None:
     assert -0.04 < sorted(found)[75] < 0
 
 
-@given(FAMILIES, st.lists(st.tuples(SECONDS, SECONDS, SECONDS), min_size=1, max_size=6), st.integers(0, 3))
+@given(
+    FAMILIES,
+    st.lists(st.tuples(SECONDS, SECONDS, SECONDS), min_size=1, max_size=6),
+    st.integers(0, 3),
+)
 def test_events_of_the_checker_are_those_of_the_simulation(
     family: Family, passes: list[tuple[float, float, float]], more: int
 ) -> None:
@@ -127,7 +151,8 @@ def test_the_formula_never_falls_when_a_pass_of_every_stage_takes_longer(
 
     def law_s(own: np.ndarray) -> float:
         return float(
-            family.alpha(rounds, stages) * own.sum() + (stages - 1) * (family.coefficients(stages) @ own).max()
+            family.alpha(rounds, stages) * own.sum()
+            + (stages - 1) * (family.coefficients(stages) @ own).max()
         )
 
     assert law_s(longer) >= law_s(passes) * (1 - 1e-12)
@@ -136,7 +161,10 @@ def test_the_formula_never_falls_when_a_pass_of_every_stage_takes_longer(
 def test_zero_bubble_saves_a_part_of_the_bubble_of_1f1b_and_v_more() -> None:
     """F = B = W = 1, S stages: 3 (S - 1), S - 1 and (S - 1) / 2."""
     passes = np.ones(3)
-    bubbles = [(family.coefficients(8) @ passes).max() for family in (ZB_H1, zb_interleaved(2), ZB_V, DUALPIPE_V)]
+    bubbles = [
+        (family.coefficients(8) @ passes).max()
+        for family in (ZB_H1, zb_interleaved(2), ZB_V, DUALPIPE_V)
+    ]
     assert bubbles == pytest.approx([1.0, 0.5, 0.5, 1.0])
 
 
@@ -146,28 +174,50 @@ def chain_of(family: Family, blocks: int = 4) -> PlacementProblem:
     layers = tuple(
         PlacedLayer(
             i, 1.0, 2.0, 1.0, 1.0, False, weight_s=0.9,
-            selective_bytes=first.selective_bytes, selective_s=first.selective_s, full_s=first.full_s, block=True,
-            live_bytes=first.live_bytes, buffer_bytes=first.buffer_bytes, kind=first.kind, frozen=first.frozen,
+            selective_bytes=first.selective_bytes, selective_s=first.selective_s,
+            full_s=first.full_s, block=True,
+            live_bytes=first.live_bytes, buffer_bytes=first.buffer_bytes, kind=first.kind,
+            frozen=first.frozen,
         )
         for i in range(blocks)
     )  # fmt: skip
     graph = replace(problem.graphs[0], width=1, layers=layers, edges=())
-    rules = replace(problem.rules, families=(family,), stage="layers", orders=("pipeline",), unsplit_stages=False)
+    rules = replace(
+        problem.rules,
+        families=(family,),
+        stage="layers",
+        orders=("pipeline",),
+        unsplit_stages=False,
+    )
     small = replace(problem, rules=rules, graphs=(graph,), zero=0, recompute="none")
     return replace(small, hbm_bytes=1e6, devices=2, microbatches=8)
 
 
 @pytest.mark.parametrize("family", SPLITS, ids=lambda family: f"{family.name} {family.chunks}")
-def test_a_timeline_has_every_pass_of_every_microbatch_once_and_none_beside_another(family: Family) -> None:
+def test_a_timeline_has_every_pass_of_every_microbatch_once_and_none_beside_another(
+    family: Family,
+) -> None:
     problem = chain_of(family, 2 * family.chunks)
-    cuts = [StageCut(tuple(range(i * family.chunks, (i + 1) * family.chunks)), "none") for i in range(2)]
-    plan = price(problem, Shape(1, 2, 1, "pipeline", family.chunks, family.name), cuts, NetworkPrices(problem.cluster))
+    cuts = [
+        StageCut(tuple(range(i * family.chunks, (i + 1) * family.chunks)), "none") for i in range(2)
+    ]
+    plan = price(
+        problem,
+        Shape(1, 2, 1, "pipeline", family.chunks, family.name),
+        cuts,
+        NetworkPrices(problem.cluster),
+    )
     line = timeline(plan, 4)
     assert line.weight_s is not None
     for i, stage in enumerate(plan.stages):
-        lengths = np.array([stage.forward_s, stage.backward_s - stage.weight_s, stage.weight_s]) / family.chunks
+        lengths = (
+            np.array([stage.forward_s, stage.backward_s - stage.weight_s, stage.weight_s])
+            / family.chunks
+        )
         rows = (line.forward_s[i], line.backward_s[i], line.weight_s[i])
-        spans = sorted((s, s + length) for row, length in zip(rows, lengths, strict=True) for s in row.tolist())
+        spans = sorted(
+            (s, s + length) for row, length in zip(rows, lengths, strict=True) for s in row.tolist()
+        )
         assert len(spans) == 3 * 4 * family.chunks
         assert all(end <= start + 1e-9 for (_, end), (start, _) in pairwise(spans))
         assert spans[-1][1] <= line.end_s * (1 + 1e-12)
@@ -181,16 +231,26 @@ def test_a_split_family_holds_as_many_microbatches_on_every_stage_and_recomputes
     assert [stage.memory.in_flight for stage in plan.stages] == [2.0, 2.0]
     assert [stage.weight_s for stage in plan.stages] == [1.8, 1.8]
     with pytest.raises(InputError, match="recompute: full under zb-h1, which keeps activations"):
-        price(problem, Shape(1, 2, 1, "pipeline", 1, "zb-h1"), [replace(cut, mode="full") for cut in cuts], prices)
+        price(
+            problem,
+            Shape(1, 2, 1, "pipeline", 1, "zb-h1"),
+            [replace(cut, mode="full") for cut in cuts],
+            prices,
+        )
     few = replace(problem, microbatches=1)
-    with pytest.raises(InputError, match="family: zb-h1 needs 2 microbatches of a replica, and there are 1"):
+    with pytest.raises(
+        InputError, match="family: zb-h1 needs 2 microbatches of a replica, and there are 1"
+    ):
         price(few, Shape(1, 2, 1, "pipeline", 1, "zb-h1"), cuts, prices)
     with pytest.raises(InputError, match="layer 0: weight_s: it is missing and zb-h1 needs it"):
         replace(
             problem,
             graphs=(
                 replace(
-                    problem.graphs[0], layers=tuple(replace(layer, weight_s=None) for layer in problem.graphs[0].layers)
+                    problem.graphs[0],
+                    layers=tuple(
+                        replace(layer, weight_s=None) for layer in problem.graphs[0].layers
+                    ),
                 ),
             ),
         )
@@ -258,7 +318,9 @@ def test_what_was_proved_stays_as_fast_when_families_are_added() -> None:
     for seed in range(200, 230):
         problem = split_problem(seed, True)
         few = replace(problem, rules=replace(problem.rules, families=(ONE_F_ONE_B, interleaved(2))))
-        more = replace(problem, rules=replace(problem.rules, families=(ONE_F_ONE_B, interleaved(2), *SPLITS)))
+        more = replace(
+            problem, rules=replace(problem.rules, families=(ONE_F_ONE_B, interleaved(2), *SPLITS))
+        )
         plain, best = fastest_plan(few), fastest_plan(more)
         if plain is not None:
             assert best is not None
@@ -268,7 +330,9 @@ def test_what_was_proved_stays_as_fast_when_families_are_added() -> None:
 def test_a_replica_is_drawn_with_its_weight_gradients_apart() -> None:
     problem = chain_of(ZB_V)
     cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
-    plan = price(problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, NetworkPrices(problem.cluster))
+    plan = price(
+        problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, NetworkPrices(problem.cluster)
+    )
     drawn = list(_events(1, "made", problem, plan))
     names = [event["cat"] for event in drawn if event["ph"] == "X"]
     assert {name: names.count(name) for name in ("forward", "backward", "weight")} == dict.fromkeys(
@@ -284,10 +348,14 @@ def test_a_replica_is_drawn_with_its_weight_gradients_apart() -> None:
     assert flow.end_s == line.end_s
 
 
-@pytest.mark.parametrize("change", [{"chunks": 1}, {"chunks": 3}, {"family": "1f1b"}, {"rounds": 3}])
+@pytest.mark.parametrize(
+    "change", [{"chunks": 1}, {"chunks": 3}, {"family": "1f1b"}, {"rounds": 3}]
+)
 def test_a_document_that_no_family_has_is_not_drawn(change: dict[str, Any]) -> None:
     problem = chain_of(ZB_V)
     cuts = [StageCut((0, 1), "none"), StageCut((2, 3), "none")]
-    plan = price(problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, NetworkPrices(problem.cluster))
+    plan = price(
+        problem, Shape(1, 2, 1, "pipeline", 2, "zb-v"), cuts, NetworkPrices(problem.cluster)
+    )
     with pytest.raises(InputError, match=r"plan\.family"):
         pipeline_of({**document_of(plan), **change}, change.get("rounds", 8))

@@ -1,4 +1,5 @@
-"""What every stage runs, against PyTorch's own schedules: the same passes in the same order, as many held at once."""
+"""What every stage runs, against PyTorch's own schedules: the same passes in the same order, as
+many held at once."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -33,7 +34,9 @@ def torch_rows(family: Family, stages: int, rounds: int, rank: int) -> list[Row]
         microbatches_per_round=rounds // max(1, rounds // stages),
     )
     rows: list[Row] = []
-    for action in getattr(schedules, CLASSES[family.name])._calculate_single_rank_operations(said, rank):
+    for action in getattr(schedules, CLASSES[family.name])._calculate_single_rank_operations(
+        said, rank
+    ):
         if action is None:
             continue
         parts = action.sub_actions or (action,)
@@ -53,7 +56,9 @@ def shapes(family: Family) -> Iterator[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(
-    "family", [ZB_H1, zb_interleaved(2), zb_interleaved(3), ZB_V, DUALPIPE_V], ids=lambda f: f"{f.name} {f.chunks}"
+    "family",
+    [ZB_H1, zb_interleaved(2), zb_interleaved(3), ZB_V, DUALPIPE_V],
+    ids=lambda f: f"{f.name} {f.chunks}",
 )
 def test_stages_run_what_pytorch_runs_and_hold_as_much(family: Family) -> None:
     for stages, rounds in shapes(family):
@@ -66,4 +71,8 @@ def test_stages_run_what_pytorch_runs_and_hold_as_much(family: Family) -> None:
                 held += (what == F) - (what == W)
                 most = max(most, held)
             if stages > 1:
-                assert most / family.chunks == family.in_flight(rounds, stages - rank, stages), (stages, rounds, rank)
+                assert most / family.chunks == family.in_flight(rounds, stages - rank, stages), (
+                    stages,
+                    rounds,
+                    rank,
+                )

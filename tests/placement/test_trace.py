@@ -31,8 +31,14 @@ def test_a_timeline_has_every_pass_and_ends_with_the_simulation(family: Family) 
             seen += 1
             trace = plan_trace([("plan", problem, plan)])
             rounds = problem.rounds(plan.data)
-            assert len(_events(trace, "forward")) == len(_events(trace, "backward")) == rounds * len(plan.stages)
-            last = max(event["ts"] + event["dur"] for event in trace["traceEvents"] if event["ph"] == "X")
+            assert (
+                len(_events(trace, "forward"))
+                == len(_events(trace, "backward"))
+                == rounds * len(plan.stages)
+            )
+            last = max(
+                event["ts"] + event["dur"] for event in trace["traceEvents"] if event["ph"] == "X"
+            )
             assert last == pytest.approx(1e6 * plan.simulated_s, rel=1e-6)
     assert seen > 10
 
@@ -52,7 +58,9 @@ def test_place_and_plan_write_timelines(phaze: Any, tmp_path: Path) -> None:
     assert _events(json.loads(out.read_text(encoding="utf-8")), "forward")
     assert phaze("plan", "--fixed", "examples/run.json", "--perfetto", str(out)).code == 0
     assert _events(json.loads(out.read_text(encoding="utf-8")), "optimizer")
-    ran = phaze("place", "examples/profile.json", "--perfetto", str(tmp_path / "none" / "trace.json"))
+    ran = phaze(
+        "place", "examples/profile.json", "--perfetto", str(tmp_path / "none" / "trace.json")
+    )
     assert (ran.code, "trace.json: the file cannot be written" in ran.err) == (2, True)
 
 

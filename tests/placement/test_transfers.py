@@ -1,4 +1,5 @@
-"""Transfers between stages: what hides them, what they take at least, and that a slower network is never faster."""
+"""Transfers between stages: what hides them, what they take at least, and that a slower network is
+never faster."""
 
 import random
 from itertools import product
@@ -17,7 +18,15 @@ from phaze.hardware.cluster import Level, cluster_of, switch_level
 from phaze.hardware.library import load_stack
 from phaze.pipeline.event_kernels import run_events as compiled_events
 from phaze.pipeline.event_lists_kernels import one_f_one_b
-from phaze.pipeline.families import DUALPIPE_V, GPIPE, ONE_F_ONE_B, ZB_H1, ZB_V, interleaved, zb_interleaved
+from phaze.pipeline.families import (
+    DUALPIPE_V,
+    GPIPE,
+    ONE_F_ONE_B,
+    ZB_H1,
+    ZB_V,
+    interleaved,
+    zb_interleaved,
+)
 from phaze.pipeline.family import Family
 from phaze.pipeline.replica import NO_ROOM, StageSeconds, last_event_s
 from phaze.placement.answer import document_of
@@ -35,7 +44,16 @@ from phaze.values import replace
 from tests.check.documents import objections
 from tests.placement.brute_force import brute_force
 
-FAMILIES = (GPIPE, ONE_F_ONE_B, interleaved(2), interleaved(4), ZB_H1, zb_interleaved(2), ZB_V, DUALPIPE_V)
+FAMILIES = (
+    GPIPE,
+    ONE_F_ONE_B,
+    interleaved(2),
+    interleaved(4),
+    ZB_H1,
+    zb_interleaved(2),
+    ZB_V,
+    DUALPIPE_V,
+)
 STACKS = [name for name in preset_names("stacks") if load_stack(name).pipeline == "1f1b"]
 # Transfers of a pass over its work, and backward work over forward work, of equal stages.
 SHARES = (0.001, 0.1, 0.5, 0.7, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 10.0)
@@ -43,11 +61,18 @@ RATIOS = (0.5, 1.0, 2.0, 3.0)
 
 
 def chain(levels: tuple[Level, ...], seed: int = 0, blocks: int = 8) -> PlacementProblem:
-    """Blocks in a row with transfers of 64 bytes between them, on a network of levels, under any family."""
+    """Blocks in a row with transfers of 64 bytes between them, on a network of levels, under any
+    family."""
     rng = random.Random(seed)
-    forward_s, backward_s, weight = rng.choice([0.5, 1.0]), rng.choice([0.5, 1.0, 2.0]), rng.choice([0.2, 0.5])
+    forward_s, backward_s, weight = (
+        rng.choice([0.5, 1.0]),
+        rng.choice([0.5, 1.0, 2.0]),
+        rng.choice([0.2, 0.5]),
+    )
     rows = [
-        PlacedLayer(i, forward_s, backward_s, 2.0, 1.0, False, weight_s=weight * backward_s, block=True)
+        PlacedLayer(
+            i, forward_s, backward_s, 2.0, 1.0, False, weight_s=weight * backward_s, block=True
+        )
         for i in range(blocks)
     ]
     devices = int(np.prod([level.size for level in levels]))
@@ -71,25 +96,39 @@ def levels_of(node: float, rack: float, site: float, latency_s: float = 0.0) -> 
     )
 
 
-def equal_cut(problem: PlacementProblem, family: Family, stages: int, data: int, order: str = "pipeline") -> Plan:
+def equal_cut(
+    problem: PlacementProblem, family: Family, stages: int, data: int, order: str = "pipeline"
+) -> Plan:
     """The plan of equal stages."""
     per, rows = len(problem.graphs[0].layers) // stages, problem.graphs[0].layers
-    cuts = [StageCut(tuple(la.id for la in rows[i * per : (i + 1) * per]), "none") for i in range(stages)]
-    shape = Shape(1, stages, data, "data" if order == "data" else "pipeline", family.chunks, family.name)
+    cuts = [
+        StageCut(tuple(la.id for la in rows[i * per : (i + 1) * per]), "none")
+        for i in range(stages)
+    ]
+    shape = Shape(
+        1, stages, data, "data" if order == "data" else "pipeline", family.chunks, family.name
+    )
     return price(problem, shape, cuts, NetworkPrices(problem.cluster))
 
 
-def law_s(stages: int, chunks: int, rounds: int, work_s: tuple[float, float], message_s: float) -> tuple[float, float]:
+def law_s(
+    stages: int, chunks: int, rounds: int, work_s: tuple[float, float], message_s: float
+) -> tuple[float, float]:
     """The batch of equal stages, and with every transfer waited for."""
     rho, counts = (chunks - 1) * stages / (rounds * chunks - 1), np.full((2, stages), float(chunks))
     counts[0, 0] = counts[1, -1] = chunks - 1
     waited = [sum(work_s) + message_s * float(counts[:, i].sum()) for i in range(stages)]
-    paced = [sum(paced_s(work_s[w], message_s * float(counts[w, i]), rho) for w in (0, 1)) for i in range(stages)]
+    paced = [
+        sum(paced_s(work_s[w], message_s * float(counts[w, i]), rho) for w in (0, 1))
+        for i in range(stages)
+    ]
     fill_s, laps = sum(waited) / chunks, rounds - 1 / chunks
     return laps * max(paced) + fill_s, laps * max(waited) + fill_s
 
 
-def require_above_events(stages: int, chunks: int, rounds: int, work_s: tuple[float, float], share: float) -> None:
+def require_above_events(
+    stages: int, chunks: int, rounds: int, work_s: tuple[float, float], share: float
+) -> None:
     message_s = share * work_s[0] / chunks
     passes = np.repeat(np.array((*work_s, 0.0))[:, None], stages, axis=1)
     lists = one_f_one_b(stages, rounds, chunks)
@@ -103,12 +142,16 @@ def require_above_events(stages: int, chunks: int, rounds: int, work_s: tuple[fl
 
 
 def test_no_event_of_equal_stages_ends_after_the_batch_time_and_waiting_takes_no_less() -> None:
-    for stages, chunks, laps, ratio, share in product((2, 3, 4), (2, 3, 8), (1, 2, 4), RATIOS, SHARES):
+    for stages, chunks, laps, ratio, share in product(
+        (2, 3, 4), (2, 3, 8), (1, 2, 4), RATIOS, SHARES
+    ):
         require_above_events(stages, chunks, laps * stages, (1.0, ratio), share)
 
 
 @pytest.mark.slow
-def test_no_event_of_equal_stages_ends_after_the_batch_time_up_to_32_stages_chunks_and_microbatches() -> None:
+def test_no_event_of_equal_stages_ends_after_the_batch_time_up_to_32_stages_chunks_and_microbatches() -> (
+    None
+):
     for stages, chunks, laps in product(range(2, 33), range(2, 33), range(1, 17)):
         if laps * stages <= 32:
             for ratio, share in product(RATIOS, SHARES):
@@ -141,7 +184,13 @@ def test_messages_of_the_checker_are_those_of_the_simulation(
     st.floats(1.0, 1e4),
 )
 def test_a_slower_level_is_never_faster_and_counts_once_nothing_hides_it(
-    seed: int, family: Family, stack: str, degrees: tuple[int, int], order: str, level: int, slower: float
+    seed: int,
+    family: Family,
+    stack: str,
+    degrees: tuple[int, int],
+    order: str,
+    level: int,
+    slower: float,
 ) -> None:
     speeds = [640.0, 320.0, 160.0]
     problem = chain(levels_of(*speeds), seed)
@@ -154,11 +203,14 @@ def test_a_slower_level_is_never_faster_and_counts_once_nothing_hides_it(
     slow = replace(problem, cluster=replace(problem.cluster, levels=levels_of(*speeds)))
     before, after = (equal_cut(one, family, stages, data, order) for one in (problem, slow))
     assert after.batch_s >= before.batch_s * (1 - 1e-12)
-    shape = Shape(1, stages, data, "data" if order == "data" else "pipeline", family.chunks, family.name)
+    shape = Shape(
+        1, stages, data, "data" if order == "data" else "pipeline", family.chunks, family.name
+    )
     crossing = boundary_levels(problem.cluster, shape).tolist()
     if level in crossing:
         moved_s = family.chunks * 64.0 / speeds[level]
-        # A boundary is crossed in both passes of every microbatch, by one stage's forward and another's backward.
+        # A boundary is crossed in both passes of every microbatch, by one stage's forward and
+        # another's backward.
         assert after.batch_s >= problem.rounds(data) * moved_s * (1 - 1e-12)
         longest_s = max(max(stage.forward_s, stage.backward_s) for stage in before.stages)
         if slower > 1.01 and (moved_s > longest_s or not rules.overlaps(family)):
@@ -179,7 +231,10 @@ def test_the_best_plan_is_never_faster_on_a_slower_level_with_more_latency_or_la
     edges = [(edge.tail, edge.head, edge.size_bytes * slower) for edge in graph.edges]
     changed = [
         replace(problem, cluster=replace(problem.cluster, levels=levels_of(*speeds))),
-        replace(problem, cluster=replace(problem.cluster, levels=levels_of(640.0, 320.0, 160.0, slower / 100))),
+        replace(
+            problem,
+            cluster=replace(problem.cluster, levels=levels_of(640.0, 320.0, 160.0, slower / 100)),
+        ),
         replace(problem, graphs=(layer_graph(1, list(graph.layers), edges),)),
     ]
     best = fastest_plan(problem)
@@ -190,13 +245,19 @@ def test_the_best_plan_is_never_faster_on_a_slower_level_with_more_latency_or_la
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_plan_is_faster_where_the_middle_level_is_slow_and_chunks_hide_transfers(seed: int) -> None:
+def test_no_plan_is_faster_where_the_middle_level_is_slow_and_chunks_hide_transfers(
+    seed: int,
+) -> None:
     rng = random.Random(seed)
-    levels = levels_of(64.0, rng.choice([0.5, 4.0, 32.0]), rng.choice([8.0, 64.0]), rng.choice([0.0, 0.1]))
+    levels = levels_of(
+        64.0, rng.choice([0.5, 4.0, 32.0]), rng.choice([8.0, 64.0]), rng.choice([0.0, 0.1])
+    )
     problem = chain(levels, seed, blocks=rng.choice([4, 6]))
     families = (interleaved(2), ONE_F_ONE_B) if seed % 2 else (interleaved(2),)
     rules = replace(problem.rules, families=families, overlapped_transfers=True)
-    problem = replace(problem, rules=rules, devices=rng.choice([2, 4, 6]), microbatches=rng.choice([2, 4, 6]))
+    problem = replace(
+        problem, rules=rules, devices=rng.choice([2, 4, 6]), microbatches=rng.choice([2, 4, 6])
+    )
     plan = fastest_plan(problem)
     assert plan is not None and plan.batch_s == pytest.approx(brute_force(problem), rel=1e-9)
     assert objections(problem, document_of(plan), NetworkPrices(problem.cluster)) == []
@@ -207,10 +268,19 @@ def test_a_plan_whose_transfers_were_left_out_is_refused() -> None:
     problem = replace(problem, rules=replace(problem.rules, overlapped_transfers=True))
     free = replace(problem, cluster=replace(problem.cluster, levels=levels_of(1e18, 1e18, 1e18)))
     assert (
-        objections(problem, document_of(equal_cut(problem, interleaved(2), 4, 1)), NetworkPrices(problem.cluster)) == []
+        objections(
+            problem,
+            document_of(equal_cut(problem, interleaved(2), 4, 1)),
+            NetworkPrices(problem.cluster),
+        )
+        == []
     )
     document = dict(document_of(equal_cut(free, interleaved(2), 4, 1)))
-    document["stages"] = [{k: v for k, v in s.items() if "transfer" not in k} for s in document["stages"]]
+    document["stages"] = [
+        {k: v for k, v in s.items() if "transfer" not in k} for s in document["stages"]
+    ]
     found = objections(problem, document, NetworkPrices(problem.cluster))
     assert any("forward_transfer_s should be" in text for text in found)
-    assert any("time_s should be" in text for text in found) and any("batch_s should be" in text for text in found)
+    assert any("time_s should be" in text for text in found) and any(
+        "batch_s should be" in text for text in found
+    )

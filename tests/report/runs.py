@@ -43,7 +43,8 @@ bytes_per_unit = 16
 area_of = "tpu-v4-paper"
 """
 PLAN = (
-    "plan --gpt hidden=1024,layers=8,heads=16,vocabulary=51200,sequence=512 --chip a100-80gb --devices 8 --batch 32 "
+    "plan --gpt hidden=1024,layers=8,heads=16,vocabulary=51200,sequence=512 --chip "
+    "a100-80gb --devices 8 --batch 32 "
     "--microbatch 2 --tensor 1,2"
 )
 
@@ -71,26 +72,59 @@ def small_run(folder: Path) -> Path:
     (folder / "study.toml").write_text(STUDY.replace("space.toml", str(folder / "space.toml")))
     (folder / "space.toml").write_text(SPACE)
     run = folder / "run"
-    assert exit_code_of(app, ["search", str(folder / "study.toml"), "--out", str(run), "--workers", "1"]) == 0
+    assert (
+        exit_code_of(
+            app, ["search", str(folder / "study.toml"), "--out", str(run), "--workers", "1"]
+        )
+        == 0
+    )
     return run
 
 
 def explained(run: Path) -> dict[str, Any]:
-    """An explanation of a small run with everything that a page shows of one, written into its folder."""
+    """An explanation of a small run with everything that a page shows of one, written into its
+    folder."""
     result = json.loads((run / "result.json").read_text(encoding="utf-8"))
     (model,) = result["models"]
     rate, step_s = model["throughput_per_s"], model["batch_s"]
-    steps = [{"name": "GEMM FLOPs at peak", "seconds": step_s}, {"name": "pipeline bubble", "seconds": step_s}]
-    neighbour = {"axis": "tensor_cores", "value": 8, "here": 4, "chip": "x", "refused": "704 of 700 W"}
-    held = {"name": "opt-350m", "plan": "TP 1, PP 1, DP 64", "batch": 256, "sequence": 512, "mfu": 0.5}
-    amounts = {"throughput_per_s": 3 * rate, "tokens_per_s_per_device": 4321.0, "batch_s": 0.5, "energy_j": 5.0}
+    steps = [
+        {"name": "GEMM FLOPs at peak", "seconds": step_s},
+        {"name": "pipeline bubble", "seconds": step_s},
+    ]
+    neighbour = {
+        "axis": "tensor_cores",
+        "value": 8,
+        "here": 4,
+        "chip": "x",
+        "refused": "704 of 700 W",
+    }
+    held = {
+        "name": "opt-350m",
+        "plan": "TP 1, PP 1, DP 64",
+        "batch": 256,
+        "sequence": 512,
+        "mfu": 0.5,
+    }
+    amounts = {
+        "throughput_per_s": 3 * rate,
+        "tokens_per_s_per_device": 4321.0,
+        "batch_s": 0.5,
+        "energy_j": 5.0,
+    }
     near = {"chip": "x", "loss": 0.003, "area_mm2": 764.0, "power_w": 700.0, "usd": 2000.0}
     side = {"changes": None, "chip": None}
     said = {
         "chip": result["chip"]["name"],
         "score": result["objective"]["score"],
         "marginals": [
-            {"resource": "area <b>", "unit": "mm2", "now": 100, "more": 10, "gain": 0.05, "chip": "other"},
+            {
+                "resource": "area <b>",
+                "unit": "mm2",
+                "now": 100,
+                "more": 10,
+                "gain": 0.05,
+                "chip": "other",
+            },
             {"resource": "HBM", "unit": "GiB", "now": 32, "more": 3, "gain": 0.0, "chip": "other"},
         ],
         "neighbours": [{**neighbour, "gain": 0.037, "over": 0.006}],
@@ -102,7 +136,13 @@ def explained(run: Path) -> dict[str, Any]:
             "words": "17 chips are within 1 %: all have rows 32 <i>.",
             "smallest": near,
         },
-        "deciding": [{"constant": "support area <i>", "less": {"changes": -0.05, "chip": "wide"}, "more": side}],
+        "deciding": [
+            {
+                "constant": "support area <i>",
+                "less": {"changes": -0.05, "chip": "wide"},
+                "more": side,
+            }
+        ],
         "beside": [
             {
                 "chip": name,

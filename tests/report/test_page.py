@@ -27,7 +27,16 @@ from phaze.units import show
 from tests.report.runs import HOSTILE, PLAN, explained, made_run, named, small_run
 from tests.search.made import traced_task
 
-PARTS = ("all-chips", "components", "step-time", "timeline", "memory", "operators", "certificate", "study")
+PARTS = (
+    "all-chips",
+    "components",
+    "step-time",
+    "timeline",
+    "memory",
+    "operators",
+    "certificate",
+    "study",
+)
 
 
 class Structure(HTMLParser):
@@ -102,7 +111,9 @@ def test_the_command_makes_the_page_again(phaze: Callable[..., Any], tmp_path: P
 
 
 @pytest.mark.parametrize("given", ["nothing-here", "."])
-def test_a_folder_without_a_run_is_refused(given: str, phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_refused(
+    given: str, phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     ran = phaze("report", tmp_path / given)
     assert ran.code == 2
     assert "there is no finished run here" in ran.err
@@ -148,7 +159,9 @@ def test_a_plan_has_the_same_page_by_both_ways(phaze: Callable[..., Any], tmp_pa
     assert found.open == []
 
 
-def test_a_given_plan_that_does_not_fit_has_a_page_too(phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_given_plan_that_does_not_fit_has_a_page_too(
+    phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     run = {
         "schema": "phaze.run/1",
         "gpt": {"hidden": 4096, "layers": 24, "heads": 32, "vocabulary": 51200, "sequence": 2048},
@@ -182,7 +195,9 @@ def test_cells_lie_inside_their_box_and_do_not_overlap(count: int) -> None:
     box = Box(3, 5, 20, 60)
     found = cells(box, count)
     assert len(found) == count
-    assert all(cell.x + cell.width <= 23 + 1e-9 and cell.y + cell.height <= 65 + 1e-9 for cell in found)
+    assert all(
+        cell.x + cell.width <= 23 + 1e-9 and cell.y + cell.height <= 65 + 1e-9 for cell in found
+    )
     assert sum(cell.area for cell in found) == pytest.approx(box.area)
 
 
@@ -238,7 +253,9 @@ def unpacked(packed: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("zero", [0, 1, 2, 3])
-def test_the_timeline_ends_when_the_events_do(zero: int, phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_timeline_ends_when_the_events_do(
+    zero: int, phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     ran = phaze(*PLAN.split(), "--zero", zero, "--json", "--html", tmp_path / "plan.html")
     assert ran.code == 0, ran.err
     text, plan = (tmp_path / "plan.html").read_text(), json.loads(ran.out)
@@ -249,7 +266,9 @@ def test_the_timeline_ends_when_the_events_do(zero: int, phaze: Callable[..., An
     assert "backward with recomputation" not in text
 
 
-def test_a_plan_that_does_not_fit_says_what_would_help(phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_plan_that_does_not_fit_says_what_would_help(
+    phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     run = {
         "schema": "phaze.run/1",
         "gpt": {"hidden": 4096, "layers": 8, "heads": 32, "vocabulary": 51200, "sequence": 2048},
@@ -257,7 +276,9 @@ def test_a_plan_that_does_not_fit_says_what_would_help(phaze: Callable[..., Any]
         "plan": {"tensor": 1, "pipeline": 1, "data": 2, "microbatch": 4},
     }  # fmt: skip
     (tmp_path / "run.json").write_text(json.dumps(run))
-    ran = phaze("plan", "--fixed", tmp_path / "run.json", "--html", tmp_path / "plan.html", "--json")
+    ran = phaze(
+        "plan", "--fixed", tmp_path / "run.json", "--html", tmp_path / "plan.html", "--json"
+    )
     assert ran.code == 3
     short, text = json.loads(ran.out)["shortage"], (tmp_path / "plan.html").read_text()
     assert show(short["needed_bytes"], "B") in text
@@ -266,9 +287,12 @@ def test_a_plan_that_does_not_fit_says_what_would_help(phaze: Callable[..., Any]
         assert f"<dt>{name}</dt><dd>{words}</dd>" in text
 
 
-def test_where_nothing_fits_no_page_is_written_and_a_line_says_so(phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_where_nothing_fits_no_page_is_written_and_a_line_says_so(
+    phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     ran = phaze(
-        "plan", "--model", "gpt3-175b", "--chip", "a100-40gb", "--devices", "8", "--batch", "8", "--microbatch", "1",
+        "plan", "--model", "gpt3-175b", "--chip", "a100-40gb", "--devices", "8", "--batch", "8",
+        "--microbatch", "1",
         "--tensor", "8", "--html", tmp_path / "plan.html",
     )  # fmt: skip
     assert ran.code == 3
@@ -286,19 +310,25 @@ def test_a_timeline_of_many_events_keeps_both_ends_and_says_what_it_skips(
         "plan": {"tensor": 1, "pipeline": 16, "data": 1, "microbatch": 1, "chunks": 4},
     }  # fmt: skip
     (tmp_path / "run.json").write_text(json.dumps(run))
-    assert phaze("plan", "--fixed", tmp_path / "run.json", "--html", tmp_path / "plan.html").code == 0
+    assert (
+        phaze("plan", "--fixed", tmp_path / "run.json", "--html", tmp_path / "plan.html").code == 0
+    )
     line = page_numbers((tmp_path / "plan.html").read_text())["timelines"]["timeline"]
     names = [line["words"][word][0] for word in unpacked(line["word"])]
     passes = [name for name in names if "microbatch" in name]
     assert len(passes) <= MOST_EVENTS
-    assert {"forward of microbatch 0, chunk 0", "backward of microbatch 255, chunk 3"} <= set(passes)
+    assert {"forward of microbatch 0, chunk 0", "backward of microbatch 255, chunk 3"} <= set(
+        passes
+    )
     begin, end = line["skipped"]
     assert 0 < begin < end < line["end"]
     ends = (unpacked(line["start"]) + unpacked(line["length"]).astype(float)) / (2**32 - 1)
     assert ends.max() == pytest.approx(1.0), "the last event is there"
 
 
-def test_every_plan_of_a_document_is_whole_on_its_page(phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_every_plan_of_a_document_is_whole_on_its_page(
+    phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     ran = phaze(*PLAN.split(), "--json", "--html", tmp_path / "plan.html")
     plan, text = json.loads(ran.out), (tmp_path / "plan.html").read_text()
     numbers, shown = page_numbers(text), text.split("<script", maxsplit=1)[0]
@@ -308,14 +338,23 @@ def test_every_plan_of_a_document_is_whole_on_its_page(phaze: Callable[..., Any]
         assert own["batch_s"] == row["batch_s"]
         assert sum(own["breakdown"].values()) == pytest.approx(own["batch_s"], rel=1e-9)
         assert set(row["launch"]) == {"megatron", "torchtitan", "maxtext", "deepspeed"}
-    sums = [sum(map(float, re.findall(r'data-s="([^"]*)"', fall))) for fall in shown.split("data-fall=")[1:]]
-    steps = [plan["batch_s"], *(row["batch_s"] for row in plan["alternatives"][1:]), plan["rule_of_thumb"]["batch_s"]]
+    sums = [
+        sum(map(float, re.findall(r'data-s="([^"]*)"', fall)))
+        for fall in shown.split("data-fall=")[1:]
+    ]
+    steps = [
+        plan["batch_s"],
+        *(row["batch_s"] for row in plan["alternatives"][1:]),
+        plan["rule_of_thumb"]["batch_s"],
+    ]
     assert sums == pytest.approx([2 * step for step in steps], rel=1e-9), (
         "rows sum to the step, the last row is the sum"
     )
 
 
-def test_a_framework_that_refuses_a_plan_says_why(phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_framework_that_refuses_a_plan_says_why(
+    phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     ran = phaze(*PLAN.split(), "--zero", "0", "--json", "--html", tmp_path / "plan.html")
     launch, text = json.loads(ran.out)["launch"], (tmp_path / "plan.html").read_text()
     assert launch["megatron"]["refused"] is None
@@ -326,7 +365,9 @@ def test_a_framework_that_refuses_a_plan_says_why(phaze: Callable[..., Any], tmp
 
 
 def test_what_if_rows_are_plans_or_say_why_not(phaze: Callable[..., Any], tmp_path: Path) -> None:
-    small = PLAN.replace("--microbatch 2 --tensor 1,2", "--microbatch 1 --tensor 1 --chunks 1 --zero 0")
+    small = PLAN.replace(
+        "--microbatch 2 --tensor 1,2", "--microbatch 1 --tensor 1 --chunks 1 --zero 0"
+    )
     ran = phaze(*small.split(), "--what-if", "--json", "--html", tmp_path / "plan.html")
     assert ran.code == 0, ran.err
     document, text = json.loads(ran.out), (tmp_path / "plan.html").read_text()
@@ -344,7 +385,9 @@ def test_what_if_rows_are_plans_or_say_why_not(phaze: Callable[..., Any], tmp_pa
     assert other["batch_s"] == json.loads(fewer.out)["batch_s"]
 
 
-def test_the_page_shows_an_explanation_of_its_own_answer_alone(phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_page_shows_an_explanation_of_its_own_answer_alone(
+    phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     run = small_run(tmp_path)
     assert 'id="marginal-value"' not in (run / "report.html").read_text()
     said = explained(run)
@@ -367,12 +410,20 @@ def test_the_page_shows_an_explanation_of_its_own_answer_alone(phaze: Callable[.
         assert ('<option value="b200">vs B200</option>' in text) == shown
         assert ("support area &lt;i&gt;: at -5 % wide wins" in text) == shown
         assert "<b> " not in text.partition("<main")[2].partition("<script")[0]
-    (run / "explanation.json").write_text(json.dumps({**said, "marginals": [{**said["marginals"][0], "gain": "much"}]}))
+    (run / "explanation.json").write_text(
+        json.dumps({**said, "marginals": [{**said["marginals"][0], "gain": "much"}]})
+    )
     ran = phaze("report", run)
     assert ran.code == 2
     assert "marginals[0].gain" in ran.err
-    for key, wrong in (("held_out", {"plan": 7}), ("beside", {"band": "wide"}), ("alone", {"regret": None})):
-        (run / "explanation.json").write_text(json.dumps({**said, key: [{**said[key][0], **wrong}]}))
+    for key, wrong in (
+        ("held_out", {"plan": 7}),
+        ("beside", {"band": "wide"}),
+        ("alone", {"regret": None}),
+    ):
+        (run / "explanation.json").write_text(
+            json.dumps({**said, key: [{**said[key][0], **wrong}]})
+        )
         ran = phaze("report", run)
         assert ran.code == 2 and f"{key}[0].{next(iter(wrong))}" in ran.err
 
@@ -387,16 +438,22 @@ def test_the_knee_is_farthest_from_the_chord() -> None:
     assert knee_of(Column("a", "", ends, more=True), Column("b", "", ends)) == 1
 
 
-def test_the_ratio_on_the_page_is_that_of_the_comparison(phaze: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_ratio_on_the_page_is_that_of_the_comparison(
+    phaze: Callable[..., Any], tmp_path: Path
+) -> None:
     run = small_run(tmp_path)
     rows = json.loads(phaze("compare", "--run", run, "--json").out)["rows"]
-    ratio = next(row["ratio"] for row in rows if row["placement"] == "searched" and row["ratio"] != 1.0)
+    ratio = next(
+        row["ratio"] for row in rows if row["placement"] == "searched" and row["ratio"] != 1.0
+    )
     assert f"{ratio:.2f} × as fast as tpu-v4-paper" in (run / "report.html").read_text()
 
 
 def test_a_verdict_on_memory_follows_the_error_of_estimates() -> None:
     stage = {"layers": [0], "recompute": "none", "memory": {}}
     device = DeviceMemory(100.0, 0.06)
-    fits = [fit_of({"stages": [{**stage, "memory_bytes": used}]}, device) for used in (70, 85, 95, 101)]
+    fits = [
+        fit_of({"stages": [{**stage, "memory_bytes": used}]}, device) for used in (70, 85, 95, 101)
+    ]
     said = [fit.verdict[0] for fit in fits]
     assert said == ["Fits", "Likely fits", "Tight", "Does not fit"]

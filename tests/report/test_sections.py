@@ -50,28 +50,67 @@ from tests.report.runs import HOSTILE
 LONG = "a sentence of several words " * 8
 X = Axis("devices", 8.0, 512.0, [(8.0, "8"), (64.0, "64"), (512.0, "512")], logarithmic=True)
 Y = Axis("throughput", 0.0, 1.0, [(0.0, "0"), (1.0, "1")])
-UP, ACROSS = Column("rate", "1/s", np.array([1.0, 2.0])), Column("area", "mm2", np.array([3.0, 4.0]))
+UP, ACROSS = (
+    Column("rate", "1/s", np.array([1.0, 2.0])),
+    Column("area", "mm2", np.array([3.0, 4.0])),
+)
 SECTIONS: list[Section] = [
-    Figures([("name", "value"), ("memory", Meter(0.5, "half full")), (HOSTILE, HOSTILE)], "Answer", HOSTILE, [LONG]),
-    Table(("chip", "", "rate"), [(HOSTILE, Meter(1.2, "over"), Number("1,000", 1000.0))], "Rates", LONG, [HOSTILE], 2),
+    Figures(
+        [("name", "value"), ("memory", Meter(0.5, "half full")), (HOSTILE, HOSTILE)],
+        "Answer",
+        HOSTILE,
+        [LONG],
+    ),
+    Table(
+        ("chip", "", "rate"),
+        [(HOSTILE, Meter(1.2, "over"), Number("1,000", 1000.0))],
+        "Rates",
+        LONG,
+        [HOSTILE],
+        2,
+    ),
     Table(("chip",), [(Link("point", "points/0.html"),)] * 9, "Rates"),
     Bars([Bar("forward", 2.0, "2 s", "67%"), Bar(HOSTILE, 1.0, "1 s", "33%")], HOSTILE),
     Timeline(
-        [("core", [Block(0.0, 0.5, "first", "a", "tensor"), Block(0.5, 1.0, HOSTILE, "b", "both")])], 1.0, "Lanes"
+        [
+            (
+                "core",
+                [Block(0.0, 0.5, "first", "a", "tensor"), Block(0.5, 1.0, HOSTILE, "b", "both")],
+            )
+        ],
+        1.0,
+        "Lanes",
     ),
-    Scatter(X, Y, [Series("model", [Point(8.0, 0.0, "low"), Point(64.0, 1.0, HOSTILE)])], [Region(8, 512, "A", "all")]),
+    Scatter(
+        X,
+        Y,
+        [Series("model", [Point(8.0, 0.0, "low"), Point(64.0, 1.0, HOSTILE)])],
+        [Region(8, 512, "A", "all")],
+    ),
     Notes([LONG, LONG], "Notes"),
     Notes([HOSTILE], "Code", verbatim=True),
     Notes([HOSTILE, "ZeRO 1"], "Tags", look="tags"),
     Lead(HOSTILE, "of 80 GiB", "Lead"),
     Gauge([Piece(0.0, 1.0, "tensor", HOSTILE)], 2.0, HOSTILE, ("0", "2"), title="Gauge"),
     RunCost(1e12, 1e6, 8, None, 400.0, 1.1, "Cost"),
-    Cards([Card("Does it fit?", [Lead("3", "GiB"), Notes([HOSTILE])], "Fits", "good")], title="Cards"),
+    Cards(
+        [Card("Does it fit?", [Lead("3", "GiB"), Notes([HOSTILE])], "Fits", "good")], title="Cards"
+    ),
     Group([Notes([HOSTILE]), Figures([("a", Swatch(HOSTILE, "hbm"))])], "Group", folded=HOSTILE),
-    Variants("plan", [Variant("a", HOSTILE, [Notes(["first"])]), Variant("b", "b", [Notes([])])], title="Variants"),
+    Variants(
+        "plan",
+        [Variant("a", HOSTILE, [Notes(["first"])]), Variant("b", "b", [Notes([])])],
+        title="Variants",
+    ),
     DesignPlot([UP, ACROSS], [HOSTILE, "second"], 0, "designs.csv", title="Designs"),
     Table(("design",), [(Pin(HOSTILE, 0),), (Choice(HOSTILE, "plan", "a", [HOSTILE]),)], "Pins"),
-    FloorPlan([Shape(0, 0, 9, 9, "hbm", HOSTILE)], 90.0, [Outline(HOSTILE, 99.0, False)], "a chip", [("hbm", "HBM")]),
+    FloorPlan(
+        [Shape(0, 0, 9, 9, "hbm", HOSTILE)],
+        90.0,
+        [Outline(HOSTILE, 99.0, False)],
+        "a chip",
+        [("hbm", "HBM")],
+    ),
 ]
 
 
@@ -81,7 +120,9 @@ def printed(sections: list[Section]) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: f"{type(section).__name__} {section.title[:8]}")
+@pytest.mark.parametrize(
+    "section", SECTIONS, ids=lambda section: f"{type(section).__name__} {section.title[:8]}"
+)
 def test_a_section_fits_a_terminal_and_a_page(section: Section) -> None:
     text, page = printed([section]), sections_page([section])
     assert max(len(line) for line in text.splitlines()) <= 80
@@ -118,7 +159,10 @@ def test_notes_follow_notes_at_once_and_others_after_an_empty_line() -> None:
 
 
 def test_a_terminal_shows_the_first_variant_and_none_of_optional_ones() -> None:
-    variants = [Variant("a", "first", [Notes(["shown"])]), Variant("b", "second", [Notes(["hidden"])])]
+    variants = [
+        Variant("a", "first", [Notes(["shown"])]),
+        Variant("b", "second", [Notes(["hidden"])]),
+    ]
     assert printed([Variants("plan", variants)]) == "shown\n"
     assert printed([Variants("plan", variants, optional=True)]) == ""
 

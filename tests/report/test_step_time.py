@@ -5,7 +5,13 @@ import pytest
 from phaze.report.drawings import Bars
 from phaze.report.step_time import part_words, step_time
 
-BREAKDOWN = {"forward_s": 1.0, "backward_s": 2.0, "recompute_s": 0.0, "bubble_s": 0.5, "optimizer_s": 0.25}
+BREAKDOWN = {
+    "forward_s": 1.0,
+    "backward_s": 2.0,
+    "recompute_s": 0.0,
+    "bubble_s": 0.5,
+    "optimizer_s": 0.25,
+}
 
 
 def _bars(breakdown: dict[str, float]) -> Bars:
@@ -16,7 +22,9 @@ def _bars(breakdown: dict[str, float]) -> Bars:
 
 def test_parts_follow_each_other_and_sum_to_the_step() -> None:
     *parts, whole = _bars(BREAKDOWN).rows
-    assert [row.name for row in parts] == [part_words(key) for key, seconds in BREAKDOWN.items() if seconds]
+    assert [row.name for row in parts] == [
+        part_words(key) for key, seconds in BREAKDOWN.items() if seconds
+    ]
     assert [row.pieces[0].start for row in parts] == pytest.approx([0.0, 1.0, 3.0, 3.5])
     assert whole.length == pytest.approx(sum(row.length for row in parts))
 

@@ -81,7 +81,9 @@ def _written(folder: Path, study: str, phaze: Callable[..., Ran]) -> None:
     (folder / "study.toml").write_text(HEAD + study, encoding="utf-8")
 
 
-def _copied_and_searched(page: Path, empty: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> str:
+def _copied_and_searched(
+    page: Path, empty: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> str:
     """What the page's study gives in an empty folder; the text that was copied."""
     parser = Copied()
     parser.feed(page.read_text(encoding="utf-8"))
@@ -94,7 +96,11 @@ def _copied_and_searched(page: Path, empty: Path, phaze: Callable[..., Ran], mon
 
 
 @pytest.mark.parametrize(
-    "study", [pytest.param(ICML24, id="icml24", marks=pytest.mark.slow), pytest.param(CLUSTER, id="cluster")]
+    "study",
+    [
+        pytest.param(ICML24, id="icml24", marks=pytest.mark.slow),
+        pytest.param(CLUSTER, id="cluster"),
+    ],
 )
 def test_the_study_of_a_page_asks_the_same_in_an_empty_folder(
     study: str, tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
@@ -111,9 +117,13 @@ def test_the_study_of_a_page_asks_the_same_in_an_empty_folder(
     assert "base.toml" in text and str(tmp_path) not in text
     result = Path("run/result.json").read_bytes()
     assert result == (tmp_path / "run" / "result.json").read_bytes()
-    assert phaze("verify", "run").code == (3 if study == CLUSTER else 0)  # its chips' base was measured
+    assert phaze("verify", "run").code == (
+        3 if study == CLUSTER else 0
+    )  # its chips' base was measured
     again = phaze("search", tmp_path / "run" / "study.toml", "--out", "again", "--workers", 1)
-    assert again.code == 0 and Path("again/result.json").read_bytes() == result, "nor does a run's own study need more"
+    assert again.code == 0 and Path("again/result.json").read_bytes() == result, (
+        "nor does a run's own study need more"
+    )
 
 
 @pytest.mark.slow
@@ -122,21 +132,37 @@ def test_the_study_of_an_own_models_page_needs_no_code(
 ) -> None:
     monkeypatch.setenv("PHAZE_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    _written(tmp_path, ICML24.replace('"bert-large"', '{model = "own.py:build", widths = [1, 2]}, "bert-large"'), phaze)
-    (tmp_path / "study.toml").write_text((tmp_path / "study.toml").read_text().replace("sequence = 64\n", ""))
+    _written(
+        tmp_path,
+        ICML24.replace('"bert-large"', '{model = "own.py:build", widths = [1, 2]}, "bert-large"'),
+        phaze,
+    )
+    (tmp_path / "study.toml").write_text(
+        (tmp_path / "study.toml").read_text().replace("sequence = 64\n", "")
+    )
     (tmp_path / "own.py").write_text(CODE, encoding="utf-8")
     with traced_here():
         ran = phaze("search", "study.toml", "--allow-code", "--out", "run", "--workers", 1)
         assert ran.code == 0, ran.err
     shutil.rmtree(tmp_path / "cache")
-    text = _copied_and_searched(tmp_path / "run/report.html", tmp_path / "empty", phaze, monkeypatch)
+    text = _copied_and_searched(
+        tmp_path / "run/report.html", tmp_path / "empty", phaze, monkeypatch
+    )
     assert "own-build-1.graph.json" in text and str(tmp_path) not in text
     assert Path("run/result.json").read_bytes() == (tmp_path / "run" / "result.json").read_bytes()
 
 
 def test_any_text_of_a_file_comes_back_as_it_was() -> None:
-    texts = {"a b.toml": "x = 'y'", "c": "'''\n\x7f\x01\\u00e9é\t", "": "", "d": "\n\nlast\n", "e": 'say "no"\\'}
-    found = tomllib.loads(complete_text('schema = "phaze.study/1"\nname = "s"\nmodels = ["bert-large"]\n', texts))
+    texts = {
+        "a b.toml": "x = 'y'",
+        "c": "'''\n\x7f\x01\\u00e9é\t",
+        "": "",
+        "d": "\n\nlast\n",
+        "e": 'say "no"\\',
+    }
+    found = tomllib.loads(
+        complete_text('schema = "phaze.study/1"\nname = "s"\nmodels = ["bert-large"]\n', texts)
+    )
     assert found["files"] == texts
     del found["files"][""]
     assert study_of(found, "study").files == {path: text for path, text in texts.items() if path}

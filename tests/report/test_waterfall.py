@@ -26,9 +26,13 @@ NAMES = list(CAUSES)
 @pytest.mark.parametrize("seed", range(6))
 def test_steps_of_a_search_sum_to_the_batch(seed: int, tmp_path: Path) -> None:
     run = made_run(tmp_path, (traced_task(seed),))
-    chip = enumerate_space(run.job.space).chip(run.result["chip"]["number"], run.result["chip"]["hbm_bytes"])
+    chip = enumerate_space(run.job.space).chip(
+        run.result["chip"]["number"], run.result["chip"]["hbm_bytes"]
+    )
     story = searched(run.job.models[0], run.result["models"][0], chip, "made")
-    assert sum(step.seconds for step in story.steps) == pytest.approx(story.plan["batch_s"], rel=1e-12)
+    assert sum(step.seconds for step in story.steps) == pytest.approx(
+        story.plan["batch_s"], rel=1e-12
+    )
     for step in story.steps:
         if step.name == "tensor-vector overlap":
             assert step.seconds <= 0
@@ -42,7 +46,9 @@ def test_steps_of_a_search_sum_to_the_batch(seed: int, tmp_path: Path) -> None:
     batch=st.integers(1, 64),
     name=st.sampled_from(["tpu-v4", "a100-80gb", "tpu-v4-paper"]),
 )
-def test_no_hindrance_of_a_product_is_negative(sizes: tuple[int, int, int], batch: int, name: str) -> None:
+def test_no_hindrance_of_a_product_is_negative(
+    sizes: tuple[int, int, int], batch: int, name: str
+) -> None:
     for chip in (load_chip(name, form="cores"), load_chip(name)):
         parts = Products(chip, IDEAL, {}).parts(product(batch, *sizes))
         assert (parts >= 0).all()
@@ -77,7 +83,9 @@ def test_a_perfect_host_adds_nothing_and_a_slow_one_does() -> None:
     assert all(one.causes[host] > 0 for one in plan_parts(model, slow)[0])
 
 
-@pytest.mark.parametrize("name", sorted([name for name in preset_names("stacks") if name != "icml24"]))
+@pytest.mark.parametrize(
+    "name", sorted([name for name in preset_names("stacks") if name != "icml24"])
+)
 def test_no_step_of_a_stack_that_hides_collectives_is_negative(name: str) -> None:
     model = load_family("gpt", GPT, tensor=4, microbatch=2, sequence_parallel=True)
     setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack(name))
@@ -92,14 +100,20 @@ def test_cores_that_overlap_gain_side_by_side_and_hide_collectives() -> None:
     parts, table = plan_parts(model, setting)
     for one, passes_s in zip(parts, (table.forward_s + table.backward_s)[:, 0], strict=True):
         assert one.causes.sum() == pytest.approx(passes_s, rel=1e-12)
-        others = [x for name, x in zip(NAMES, one.causes, strict=True) if name != "tensor-vector overlap"]
+        others = [
+            x for name, x in zip(NAMES, one.causes, strict=True) if name != "tensor-vector overlap"
+        ]
         assert min(others) >= -1e-12
     assert min(one.causes[NAMES.index("tensor-vector overlap")] for one in parts) < 0
 
 
 def test_only_a_measured_chip_has_a_sustained_rate() -> None:
     model = load_family("gpt", GPT, tensor=1, microbatch=2)
-    chip, cluster, stack = load_chip("a100-80gb", form="cores"), load_cluster("selene"), load_stack("ideal")
+    chip, cluster, stack = (
+        load_chip("a100-80gb", form="cores"),
+        load_cluster("selene"),
+        load_stack("ideal"),
+    )
     sustained = NAMES.index("sustained GEMM rate")
     measured = plan_parts(model, Setting(chip, cluster, stack))[0]
     ideal = plan_parts(model, Setting(chip, cluster, stack, "ideal"))[0]
@@ -110,6 +124,8 @@ def test_only_a_measured_chip_has_a_sustained_rate() -> None:
 def test_tensor_parallel_layers_communicate() -> None:
     setting = Setting(load_chip("a100-80gb"), load_cluster("selene"), load_stack("ideal"))
     at = NAMES.index("exposed TP communication")
-    alone, wide = (plan_parts(load_family("gpt", GPT, tensor=t, microbatch=2), setting)[0] for t in (1, 2))
+    alone, wide = (
+        plan_parts(load_family("gpt", GPT, tensor=t, microbatch=2), setting)[0] for t in (1, 2)
+    )
     assert sum(one.causes[at] for one in alone) == 0
     assert sum(one.causes[at] for one in wide) > 0

@@ -1,10 +1,11 @@
-"""A hand-made Llama-2 7B block, forward and backward, with plain roofline times: neither traced nor costed by phaze.
+"""A hand-made Llama-2 7B block, forward and backward, with plain roofline times: neither traced nor
+costed by phaze.
 
-Sequence 4096, microbatch 1, hidden 4096, 32 heads of 128, MLP 11008, 16-bit, tensor width t with an all-reduce after
-attention and after the MLP. A product takes max(multiply-adds / units / clock, bytes / HBM); units are those of one
-tensor core or of all. A vector operator takes max(elements x cycles / lanes / clock, bytes / HBM). HBM is shared by
-all cores, so it limits one core and all of them alike. A collective takes 2 (t - 1) / t of its bytes at the link's
-rate.
+Sequence 4096, microbatch 1, hidden 4096, 32 heads of 128, MLP 11008, 16-bit, tensor width t with an
+all-reduce after attention and after the MLP. A product takes max(multiply-adds / units / clock,
+bytes / HBM); units are those of one tensor core or of all. A vector operator takes max(elements x
+cycles / lanes / clock, bytes / HBM). HBM is shared by all cores, so it limits one core and all of
+them alike. A collective takes 2 (t - 1) / t of its bytes at the link's rate.
 """
 
 from dataclasses import dataclass
@@ -57,7 +58,10 @@ class Writer:
         compute = elements * cycles / chip.lanes / chip.clock_hz
         memory = 2 * moved * elements / chip.hbm_bytes_per_s
         self._add(
-            ScheduledOperator(name, "vector", max(compute, memory), max(compute / chip.vector_cores, memory)), after
+            ScheduledOperator(
+                name, "vector", max(compute, memory), max(compute / chip.vector_cores, memory)
+            ),
+            after,
         )
 
     def all_reduce(self, name: str, *after: str) -> None:
@@ -69,7 +73,9 @@ class Writer:
     def problem(self, rules: Rules) -> ScheduleProblem:
         """What was collected, under ``rules``."""
         chip = self.machine
-        return ScheduleProblem(rules, chip.tensor_cores, chip.vector_cores, tuple(self.operators), tuple(self.edges))
+        return ScheduleProblem(
+            rules, chip.tensor_cores, chip.vector_cores, tuple(self.operators), tuple(self.edges)
+        )
 
 
 def forward(machine: Machine, rules: Rules) -> ScheduleProblem:

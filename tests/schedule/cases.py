@@ -1,7 +1,9 @@
-"""Problems for the tests of this room: published ones, random ones, and a brute force that shares no code with phaze.
+"""Problems for the tests of this room: published ones, random ones, and a brute force that shares
+no code with phaze.
 
-The brute force places operators one by one in order of start, in each way to run, at the earliest moment that the rules
-allow given those placed before, for every order: only the rules themselves are used, no bound and no dominance.
+The brute force places operators one by one in order of start, in each way to run, at the earliest
+moment that the rules allow given those placed before, for every order: only the rules themselves
+are used, no bound and no dominance.
 """
 
 import json
@@ -15,7 +17,9 @@ from phaze.schedule.files import OperatorsFile
 from phaze.schedule.problem import Core, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
 
-OPTIMA: tuple[dict[str, Any], ...] = tuple(json.loads((Path(__file__).parent / "optima.json").read_text()))
+OPTIMA: tuple[dict[str, Any], ...] = tuple(
+    json.loads((Path(__file__).parent / "optima.json").read_text())
+)
 SHAPES = ((1, 1), (2, 1), (2, 2), (3, 2), (1, 3), (8, 2), (16, 64))
 
 
@@ -24,8 +28,11 @@ def problem_of(document: dict[str, Any]) -> ScheduleProblem:
     return OperatorsFile.model_validate(document).value()
 
 
-def random_problem(seed: int, count: int, rules: Rules = "icml24", edge_share: float = 0.3) -> ScheduleProblem:
-    """Some operators with few different times (so that twins and ties occur), some free, some collectives."""
+def random_problem(
+    seed: int, count: int, rules: Rules = "icml24", edge_share: float = 0.3
+) -> ScheduleProblem:
+    """Some operators with few different times (so that twins and ties occur), some free, some
+    collectives."""
     dice = random.Random(f"{seed} {count} {rules}")
     tensor, vector = dice.choice(SHAPES)
     cores: tuple[Core, ...] = ("tensor", "tensor", "tensor", "vector", "vector", "both", "none")
@@ -40,24 +47,35 @@ def random_problem(seed: int, count: int, rules: Rules = "icml24", edge_share: f
         elif dice.random() < 0.04:
             one = spread = 0.0
         operators.append(ScheduledOperator(f"o{i}", core, one, spread))
-    pairs = [(i, j) for i in range(count) for j in range(i + 1, count) if dice.random() < edge_share]
+    pairs = [
+        (i, j) for i in range(count) for j in range(i + 1, count) if dice.random() < edge_share
+    ]
     names = list(range(count))
     dice.shuffle(names)
     shuffled = [operators[names.index(at)] for at in range(count)]
-    return ScheduleProblem(rules, tensor, vector, tuple(shuffled), tuple((names[i], names[j]) for i, j in pairs))
+    return ScheduleProblem(
+        rules, tensor, vector, tuple(shuffled), tuple((names[i], names[j]) for i, j in pairs)
+    )
 
 
 def ruled_problem(seed: int, count: int, rules: Rules, edge_share: float = 0.3) -> ScheduleProblem:
-    """A random problem with what the rules may count: HBM times, operators with the network, named companions."""
+    """A random problem with what the rules may count: HBM times, operators with the network, named
+    companions."""
     plain = random_problem(seed, count, rules, edge_share)
     dice = random.Random(f"more {seed} {count}")
     operators = []
     for operator in plain.operators:
         network = operator.core != "none" and dice.random() < 0.15
         hbm = dice.choice((0.0, 0.5, 1.0)) * min(operator.one_core_s, operator.all_cores_s)
-        operators.append(replace(operator, network=network, hbm_s=0.0 if operator.core == "none" else hbm))
+        operators.append(
+            replace(operator, network=network, hbm_s=0.0 if operator.core == "none" else hbm)
+        )
     found = replace(plain, operators=tuple(operators))
-    open_ = [i for i, operator in enumerate(operators) if operator.core != "none" and not operator.network]
+    open_ = [
+        i
+        for i, operator in enumerate(operators)
+        if operator.core != "none" and not operator.network
+    ]
     for i, operator in enumerate(operators):
         for j in [j for j in open_ if dice.random() < 0.4] if operator.core == "none" else []:
             try:
@@ -82,7 +100,9 @@ def _together(problem: ScheduleProblem, a: Placed, b: Placed) -> bool:
     if problem.rules in ("links", "companions"):
         if (a[0].core == "none") == (b[0].core == "none") or (one & two):
             return False
-        pairs = {frozenset((problem.operators[i].id, problem.operators[j].id)) for i, j in problem.beside}
+        pairs = {
+            frozenset((problem.operators[i].id, problem.operators[j].id)) for i, j in problem.beside
+        }
         return problem.rules == "links" or frozenset((a[0].id, b[0].id)) in pairs
     shared = one & two
     return not shared or not (a[1] or b[1] or "n" in shared)
@@ -93,7 +113,10 @@ def _allowed(problem: ScheduleProblem, placed: list[Placed], new: Placed, now: f
     if not all(_together(problem, other, new) for other in lasting):
         return False
     running = [other for other in lasting if other[2] <= now + 1e-12]
-    for kinds, cores in ((("tensor", "both"), problem.tensor_cores), (("vector", "both"), problem.vector_cores)):
+    for kinds, cores in (
+        (("tensor", "both"), problem.tensor_cores),
+        (("vector", "both"), problem.vector_cores),
+    ):
         single = [one for one in (*running, new) if one[0].core in kinds and not one[1]]
         if len(single) > cores:
             return False
@@ -106,7 +129,9 @@ def brute_force(problem: ScheduleProblem) -> float:
     before = [{i for i, j in problem.edges if j == at} for at in range(len(operators))]
     queue = problem.rules in ("serial", "companions", "links")
     best = sum(
-        o.all_cores_s if queue or o.network or o.core == "none" else min(o.one_core_s, o.all_cores_s)
+        o.all_cores_s
+        if queue or o.network or o.core == "none"
+        else min(o.one_core_s, o.all_cores_s)
         for o in operators
         if o.one_core_s and o.all_cores_s
     )
@@ -138,7 +163,8 @@ def brute_force(problem: ScheduleProblem) -> float:
 
 
 def parts_in_series(problem: ScheduleProblem) -> list[list[int]]:
-    """The operators that cost something, joined where no path leads from one to the other: by plain search."""
+    """The operators that cost something, joined where no path leads from one to the other: by plain
+    search."""
     reach = {i: {i} for i in range(len(problem.operators))}
     for _ in reach:
         for i, j in problem.edges:
@@ -157,7 +183,8 @@ def parts_in_series(problem: ScheduleProblem) -> list[list[int]]:
 
 
 def brute_force_with_memory(problem: ScheduleProblem) -> float:
-    """The least length by trying everything, each series component no shorter than the HBM time of its operators."""
+    """The least length by trying everything, each series component no shorter than the HBM time of
+    its operators."""
     total = 0.0
     for own in parts_in_series(problem):
         number = {i: at for at, i in enumerate(sorted(own))}

@@ -1,4 +1,5 @@
-"""What overlap buys on a hand-made Llama block: the table of docs/schedule.md is what the solver says."""
+"""What overlap buys on a hand-made Llama block: the table of docs/schedule.md is what the solver
+says."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,11 @@ from phaze.schedule.solve import solve
 from tests.schedule.blocks import Machine, backward, forward
 
 PAGE = Path(__file__).parents[2] / "docs" / "schedule.md"
-ROWS = [line.strip("|\n ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| 2 x ")]
+ROWS = [
+    line.strip("|\n ").split(" | ")
+    for line in PAGE.read_text().splitlines()
+    if line.startswith("| 2 x ")
+]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: " ".join(row[:3]))

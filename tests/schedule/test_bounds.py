@@ -1,4 +1,5 @@
-"""Bounds never exceed the optimum, each can be left out, and the array version agrees with the scalar one."""
+"""Bounds never exceed the optimum, each can be left out, and the array version agrees with the
+scalar one."""
 
 import numpy as np
 import pytest
@@ -14,7 +15,11 @@ from tests.schedule.cases import OPTIMA, SHAPES, problem_of, random_problem
 
 
 def _parts(problem: ScheduleProblem) -> list[Component]:
-    return [part for part in (part_of(problem, order) for order in series(contract(problem))) if len(part) > 1]
+    return [
+        part
+        for part in (part_of(problem, order) for order in series(contract(problem)))
+        if len(part) > 1
+    ]
 
 
 @pytest.mark.parametrize("rules", ["icml24", "overlap"])
@@ -39,7 +44,8 @@ def test_the_linear_program_is_at_least_as_good_as_path_and_load(rules: Rules) -
 
 
 def test_credits_satisfy_every_antichain_that_the_cores_hold() -> None:
-    """The condition (*) of ``dual.py``, by enumeration of all sets of operators on one core and each one spread."""
+    """The condition (*) of ``dual.py``, by enumeration of all sets of operators on one core and
+    each one spread."""
     for seed in range(25):
         for part in _parts(random_problem(seed, 8)):
             _, credits = antichain(part, part.tables())
@@ -98,13 +104,18 @@ def test_bounds_of_all_chips_at_once_hold_for_each(rules: Rules) -> None:
         one = np.array([[o.one_core_s] * len(SHAPES) for o in costly])
         spread = np.where([[o.core == "none"] for o in costly], one, one * speeds)
         tensor, vector = (np.array([shape[k] for shape in SHAPES]) for k in range(2))
-        found = chip_bounds(rules, [o.core for o in costly], order.below, one, spread, tensor, vector)
+        found = chip_bounds(
+            rules, [o.core for o in costly], order.below, one, spread, tensor, vector
+        )
         best = np.max(list(found.values()), axis=0)
         for chip, (t, v) in enumerate(SHAPES):
             operators = tuple(
-                ScheduledOperator(o.id, o.core, one[k, chip], spread[k, chip]) for k, o in enumerate(costly)
+                ScheduledOperator(o.id, o.core, one[k, chip], spread[k, chip])
+                for k, o in enumerate(costly)
             )
-            edges = tuple((i, j) for j, mask in enumerate(order.below) for i in range(j) if mask >> i & 1)
+            edges = tuple(
+                (i, j) for j, mask in enumerate(order.below) for i in range(j) if mask >> i & 1
+            )
             optimum = solve(ScheduleProblem(rules, t, v, operators, edges)).makespan_s
             assert best[chip] <= optimum * (1 + 1e-9)
             assert best[chip] >= optimum * 0.4
@@ -113,11 +124,14 @@ def test_bounds_of_all_chips_at_once_hold_for_each(rules: Rules) -> None:
 def test_under_serial_the_bound_of_all_chips_is_the_makespan() -> None:
     ones = np.ones((3, 2))
     cores = np.ones(2, np.int64)
-    assert chip_bounds("serial", ["tensor"] * 3, [0, 0, 0], ones, ones, cores, cores)["sum"].tolist() == [3, 3]
+    assert chip_bounds("serial", ["tensor"] * 3, [0, 0, 0], ones, ones, cores, cores)[
+        "sum"
+    ].tolist() == [3, 3]
 
 
 def test_series_components_tighten_the_bound() -> None:
-    """Two diamonds in a row: bounded as one, the load of the first can hide behind the path of the second."""
+    """Two diamonds in a row: bounded as one, the load of the first can hide behind the path of the
+    second."""
     times = [(1.0, 1.0), (8.0, 8.0), (1.0, 1.0), (1.0, 1.0), (1.0, 1.0), (9.0, 9.0)]
     operators = tuple(ScheduledOperator(f"o{i}", "tensor", *pair) for i, pair in enumerate(times))
     edges = tuple((i, j) for i in range(3) for j in range(3, 6))

@@ -1,4 +1,5 @@
-"""Bounds for many chips at once under every rule: never above a schedule; for links as good as the linear program."""
+"""Bounds for many chips at once under every rule: never above a schedule; for links as good as the
+linear program."""
 
 from dataclasses import replace
 
@@ -15,7 +16,8 @@ from tests.schedule.cases import ruled_problem
 
 
 def _seconds(problem: ScheduleProblem) -> list[tuple[dict[str, float], float, float]]:
-    """Of every series component the array bounds by name, the bound of the linear program, and the least length."""
+    """Of every series component the array bounds by name, the bound of the linear program, and the
+    least length."""
     found = []
     for order in series(contract(problem)):
         own = [problem.operators[i] for i in order.operators]
@@ -42,21 +44,32 @@ def _seconds(problem: ScheduleProblem) -> list[tuple[dict[str, float], float, fl
 def test_no_array_bound_is_above_the_least_makespan(rules: Rules, count: int) -> None:
     for seed in range(40):
         for bounds, _, least in _seconds(ruled_problem(seed, count, rules, 0.25)):
-            assert all(bound <= least * (1 + 1e-9) for bound in bounds.values()), (seed, bounds, least)
+            assert all(bound <= least * (1 + 1e-9) for bound in bounds.values()), (
+                seed,
+                bounds,
+                least,
+            )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rules", ["links", "icml24", "overlap"])
 @pytest.mark.parametrize("count", [6, 9, 14])
 @pytest.mark.parametrize("part", range(8))
-def test_no_array_bound_is_above_the_least_makespan_of_many_problems(rules: Rules, count: int, part: int) -> None:
+def test_no_array_bound_is_above_the_least_makespan_of_many_problems(
+    rules: Rules, count: int, part: int
+) -> None:
     for seed in range(1000 + 150 * part, 1150 + 150 * part):
         for bounds, _, least in _seconds(ruled_problem(seed, count, rules, 0.2)):
-            assert all(bound <= least * (1 + 1e-9) for bound in bounds.values()), (seed, bounds, least)
+            assert all(bound <= least * (1 + 1e-9) for bound in bounds.values()), (
+                seed,
+                bounds,
+                least,
+            )
 
 
 def test_the_sets_of_rules_links_are_the_linear_program() -> None:
-    """What collectives can hide is a flow, so whole credits reach the linear program over all configurations."""
+    """What collectives can hide is a flow, so whole credits reach the linear program over all
+    configurations."""
     for seed in range(80):
         for bounds, program, _ in _seconds(ruled_problem(seed, 10, "links", 0.2)):
             assert max(bounds.values()) == pytest.approx(program, rel=1e-6), (seed, bounds, program)
@@ -65,7 +78,9 @@ def test_the_sets_of_rules_links_are_the_linear_program() -> None:
 def test_credits_of_rules_overlap_are_never_worse_than_the_longest_path() -> None:
     for seed in range(60):
         problem = ruled_problem(seed, 9, "overlap", 0.3)
-        bare = replace(problem, operators=tuple(replace(o, network=False) for o in problem.operators))
+        bare = replace(
+            problem, operators=tuple(replace(o, network=False) for o in problem.operators)
+        )
         for bounds, _, _ in _seconds(bare):
             if "antichain" in bounds:
                 assert bounds["antichain"] >= bounds["critical_path"] * (1 - 1e-9), (seed, bounds)

@@ -1,4 +1,5 @@
-"""The exact schedules against published optima, brute force, CP-SAT and the published integer program."""
+"""The exact schedules against published optima, brute force, CP-SAT and the published integer
+program."""
 
 from typing import Any
 
@@ -28,7 +29,10 @@ def test_small_problems_equal_brute_force(rules: Rules, count: int) -> None:
     for seed in range(40):
         problem = random_problem(seed, count, rules)
         found = solve(problem)
-        assert found.makespan_s == pytest.approx(brute_force(problem), rel=1e-9, abs=1e-15), (seed, problem)
+        assert found.makespan_s == pytest.approx(brute_force(problem), rel=1e-9, abs=1e-15), (
+            seed,
+            problem,
+        )
         assert found.optimal, (seed, problem)
 
 
@@ -37,7 +41,10 @@ def test_small_problems_equal_brute_force(rules: Rules, count: int) -> None:
 def test_seven_operators_equal_brute_force(rules: Rules, edge_share: float) -> None:
     for seed in range(6):
         problem = random_problem(seed, 7, rules, edge_share)
-        assert solve(problem).makespan_s == pytest.approx(brute_force(problem), rel=1e-9), (seed, problem)
+        assert solve(problem).makespan_s == pytest.approx(brute_force(problem), rel=1e-9), (
+            seed,
+            problem,
+        )
 
 
 @pytest.mark.slow
@@ -49,7 +56,8 @@ def test_many_problems_of_seven_operators_equal_brute_force(rules: Rules, seed: 
 
 
 def _against_cpsat(problem: ScheduleProblem) -> int:
-    """Compare labels (no list schedule to lean on) with CP-SAT on each component; how many both proved."""
+    """Compare labels (no list schedule to lean on) with CP-SAT on each component; how many both
+    proved."""
     both = 0
     for order in series(contract(problem)):
         part = part_of(problem, order)
@@ -68,7 +76,9 @@ def _against_cpsat(problem: ScheduleProblem) -> int:
 
 @pytest.mark.parametrize("rules", ["icml24", "overlap"])
 def test_labels_equal_cpsat_where_both_prove(rules: Rules) -> None:
-    assert sum(_against_cpsat(random_problem(seed, 8 + seed, rules, 0.25)) for seed in range(6)) >= 5
+    assert (
+        sum(_against_cpsat(random_problem(seed, 8 + seed, rules, 0.25)) for seed in range(6)) >= 5
+    )
 
 
 @pytest.mark.slow
@@ -83,7 +93,9 @@ def test_labels_equal_cpsat_on_larger_problems(rules: Rules, seed: int) -> None:
 def test_the_published_program_agrees(rules: Rules, count: int) -> None:
     for seed in range(2):
         problem = random_problem(seed, count, rules)
-        assert solve(problem, "ilp").makespan_s == pytest.approx(solve(problem).makespan_s, rel=1e-6), problem
+        assert solve(problem, "ilp").makespan_s == pytest.approx(
+            solve(problem).makespan_s, rel=1e-6
+        ), problem
 
 
 @pytest.mark.slow
@@ -91,13 +103,17 @@ def test_the_published_program_agrees(rules: Rules, count: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_published_program_agrees_up_to_twelve_operators(count: int, seed: int) -> None:
     problem = random_problem(seed, count, "icml24")
-    assert solve(problem, "ilp").makespan_s == pytest.approx(solve(problem).makespan_s, rel=1e-6), problem
+    assert solve(problem, "ilp").makespan_s == pytest.approx(solve(problem).makespan_s, rel=1e-6), (
+        problem
+    )
 
 
 def test_more_freedom_never_lengthens_a_schedule() -> None:
     for seed in range(30):
         times = [
-            solve(ScheduleProblem(rules, p.tensor_cores, p.vector_cores, p.operators, p.edges)).makespan_s
+            solve(
+                ScheduleProblem(rules, p.tensor_cores, p.vector_cores, p.operators, p.edges)
+            ).makespan_s
             for p in [random_problem(seed, 9)]
             for rules in ("overlap", "icml24", "serial")
         ]
@@ -108,7 +124,9 @@ def test_more_freedom_never_lengthens_a_schedule() -> None:
 def test_serial_is_the_sum_of_spread_times() -> None:
     problem = random_problem(3, 12, "serial")
     found = solve(problem)
-    assert found.makespan_s == pytest.approx(sum(o.all_cores_s for o in problem.operators if not o.free))
+    assert found.makespan_s == pytest.approx(
+        sum(o.all_cores_s for o in problem.operators if not o.free)
+    )
     assert found.optimal
 
 
@@ -124,14 +142,18 @@ def test_an_answer_without_effort_still_has_a_schedule_and_a_bound() -> None:
         assert not faults(problem, found)
         assert not found.optimal
         assert found.status == "feasible"
-        assert found.lower_bound_s <= case["makespan_s"] * (1 + 1e-9) <= found.makespan_s * (1 + 2e-9)
+        assert (
+            found.lower_bound_s <= case["makespan_s"] * (1 + 1e-9) <= found.makespan_s * (1 + 2e-9)
+        )
         assert 0 < found.gap < 0.5
 
 
 def test_cpsat_takes_over_where_there_are_too_many_ideals() -> None:
     problem = random_problem(5, 14, "icml24", 0.3)
     limits = Limits(most_ideals=2, list_work=1, cpsat=0.5)
-    assert solve(problem, limits=limits).makespan_s == pytest.approx(solve(problem).makespan_s, rel=1e-9)
+    assert solve(problem, limits=limits).makespan_s == pytest.approx(
+        solve(problem).makespan_s, rel=1e-9
+    )
     assert solve(problem, "cpsat").makespan_s == pytest.approx(solve(problem).makespan_s, rel=1e-9)
 
 
@@ -142,10 +164,16 @@ def test_components_in_series_add_up() -> None:
         for tag, p in (("a", one), ("b", two))
         for o in p.operators
     )
-    edges = [*one.edges, *((i + 6, j + 6) for i, j in two.edges), *((i, j + 6) for i in range(6) for j in range(6))]
+    edges = [
+        *one.edges,
+        *((i + 6, j + 6) for i, j in two.edges),
+        *((i, j + 6) for i in range(6) for j in range(6)),
+    ]
     joined = ScheduleProblem("icml24", 2, 2, both, tuple(edges))
     parts = [ScheduleProblem("icml24", 2, 2, p.operators, p.edges) for p in (one, two)]
-    assert solve(joined).makespan_s == pytest.approx(sum(solve(part).makespan_s for part in parts), rel=1e-9)
+    assert solve(joined).makespan_s == pytest.approx(
+        sum(solve(part).makespan_s for part in parts), rel=1e-9
+    )
 
 
 def test_the_published_program_proves_what_it_finds_where_times_are_round() -> None:

@@ -1,4 +1,5 @@
-"""Thousands of operators: an answer at once, that holds, and that says that it is a list schedule."""
+"""Thousands of operators: an answer at once, that holds, and that says that it is a list
+schedule."""
 
 import json
 import random
@@ -26,7 +27,12 @@ def _made(count: int, seed: int, rules: Rules = "icml24") -> ScheduleProblem:
         spread = one if core == "none" else one / drawn.uniform(1.5, 4)
         shared = drawn.uniform(0, spread) if rules == "overlap" else 0.0
         operators.append(ScheduledOperator(f"o{i}", core, one, spread, hbm_s=shared))
-    edges = tuple((i, j) for i in range(count) for j in range(i + 1, min(count, i + 20)) if drawn.random() < 0.1)
+    edges = tuple(
+        (i, j)
+        for i in range(count)
+        for j in range(i + 1, min(count, i + 20))
+        if drawn.random() < 0.1
+    )
     return ScheduleProblem(rules, 4, 3, tuple(operators), edges)
 
 
@@ -55,7 +61,11 @@ def test_more_than_two_thousand_operators_are_answered_at_once_and_it_is_said(
     file = tmp_path / "four.json"
     one = {"core": "tensor", "one_core_s": 3, "all_cores_s": 2}
     chip = {"schema": "phaze.operators/1", "rules": "icml24", "tensor_cores": 2, "vector_cores": 1}
-    file.write_text(json.dumps({**chip, "edges": [["a", "d"]], "operators": [{"id": name, **one} for name in "abcd"]}))
+    file.write_text(
+        json.dumps(
+            {**chip, "edges": [["a", "d"]], "operators": [{"id": name, **one} for name in "abcd"]}
+        )
+    )
     said = phaze("schedule", file, "--json")
     assert said.code == 0
     assert '"method":"large"' in said.out

@@ -1,4 +1,5 @@
-"""Phases: the same optimum as a brute force that knows only the rules, and as labels on problems too large for it."""
+"""Phases: the same optimum as a brute force that knows only the rules, and as labels on problems
+too large for it."""
 
 import random
 
@@ -21,7 +22,14 @@ def phased(part: Component, effort: int = 2_000_000) -> Phased:
     ideals = ideals_of(part, tables, 100_000)
     assert ideals is not None
     ways = tuple((i, 1 if part.least(i) == part.times[i][1] else 0) for i in range(len(part)))
-    return by_phases(part, tables, ideals, Decisions(ways, sum(part.least(i) for i in range(len(part)))), 0, effort)
+    return by_phases(
+        part,
+        tables,
+        ideals,
+        Decisions(ways, sum(part.least(i) for i in range(len(part)))),
+        0,
+        effort,
+    )
 
 
 def parts_of(problem: ScheduleProblem) -> list[Component]:
@@ -29,7 +37,8 @@ def parts_of(problem: ScheduleProblem) -> list[Component]:
 
 
 def packing_problem(seed: int, count: int = 14) -> ScheduleProblem:
-    """Few different times, four cores of one kind and some chains: what makes a layer's phases hard."""
+    """Few different times, four cores of one kind and some chains: what makes a layer's phases
+    hard."""
     dice = random.Random(seed)
     sizes = [dice.randint(3, 40) for _ in range(4)]
     kinds: tuple[Core, ...] = ("tensor", "tensor", "tensor", "vector", "both")
@@ -37,10 +46,14 @@ def packing_problem(seed: int, count: int = 14) -> ScheduleProblem:
     for i in range(count):
         one = dice.choice(sizes)
         operators.append(
-            ScheduledOperator(f"o{i}", dice.choice(kinds), float(one), one * dice.choice((0.25, 0.26, 0.3)))
+            ScheduledOperator(
+                f"o{i}", dice.choice(kinds), float(one), one * dice.choice((0.25, 0.26, 0.3))
+            )
         )
     edges = [(i, j) for i in range(count) for j in range(i + 1, count) if dice.random() < 0.12]
-    return ScheduleProblem("icml24", dice.choice((2, 3, 4)), dice.choice((1, 2, 4)), tuple(operators), tuple(edges))
+    return ScheduleProblem(
+        "icml24", dice.choice((2, 3, 4)), dice.choice((1, 2, 4)), tuple(operators), tuple(edges)
+    )
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -48,7 +61,9 @@ def test_phases_equal_brute_force(seed: int) -> None:
     problem = random_problem(seed, 4 + seed % 3)
     found = [(part, phased(part)) for part in parts_of(problem)]
     assert all(answer.bound == answer.best.makespan for _, answer in found)
-    assert all(makespan_of(part, answer.best.steps) == answer.best.makespan for part, answer in found)
+    assert all(
+        makespan_of(part, answer.best.steps) == answer.best.makespan for part, answer in found
+    )
     total = sum(answer.best.makespan * part.unit_s for part, answer in found)
     assert total == pytest.approx(brute_force(problem), rel=1e-9)
 
@@ -78,6 +93,8 @@ def test_solve_goes_on_to_phases_when_labels_are_not_enough() -> None:
     for seed in range(12):
         problem = packing_problem(seed)
         found = solve(problem, limits=limits)
-        assert found.optimal and found.makespan_s == pytest.approx(solve(problem).makespan_s, rel=1e-9)
+        assert found.optimal and found.makespan_s == pytest.approx(
+            solve(problem).makespan_s, rel=1e-9
+        )
         methods.add(found.effort.method)
     assert "phases" in methods

@@ -1,4 +1,5 @@
-"""Problems: what is refused and how it is said, what is contracted, which problems have equal keys."""
+"""Problems: what is refused and how it is said, what is contracted, which problems have equal
+keys."""
 
 import json
 import random
@@ -47,19 +48,30 @@ def _changed(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         (lambda d: d["edges"].append(["a", "z"]), "edges[2]: there is no operator 'z'"),
         (lambda d: d["operators"][1].update(all_cores_s=None), "operators[1].all_cores_s"),
         (lambda d: d["operators"][1].update(all_cores_s=1e300), "1e+300 is out of range"),
-        (lambda d: d.update(tensor_cores=0), "tensor_cores: operator 'a' needs a tensor core and there is none"),
+        (
+            lambda d: d.update(tensor_cores=0),
+            "tensor_cores: operator 'a' needs a tensor core and there is none",
+        ),
         (lambda d: d.update(vector_cores=0), "vector_cores: operator 'b' needs a vector core"),
         (lambda d: d.update(vector_cores=-1), "vector_cores: -1 is out of range"),
-        (lambda d: (d["operators"][2].update(id="a"), d["edges"].pop()), "the id 'a' appears twice"),
+        (
+            lambda d: (d["operators"][2].update(id="a"), d["edges"].pop()),
+            "the id 'a' appears twice",
+        ),
         (lambda d: d["operators"][2].update(core="tensr"), "did you mean 'tensor'?"),
-        (lambda d: d["operators"][2].update(core="none", one_core_s=1.0), "give a collective the same time twice"),
+        (
+            lambda d: d["operators"][2].update(core="none", one_core_s=1.0),
+            "give a collective the same time twice",
+        ),
         (lambda d: d.update(rules="icml25"), "did you mean 'icml24'?"),
         (lambda d: d.update(schema="phaze.operator/1"), "schema"),
         (lambda d: d["edges"].append(["a"]), "edges[2]"),
         (lambda d: d.pop("operators"), "operators: this key is missing"),
     ],
 )
-def test_a_bad_problem_is_one_sentence(change: Callable[[dict[str, Any]], Any], said: str, tmp_path: Path) -> None:
+def test_a_bad_problem_is_one_sentence(
+    change: Callable[[dict[str, Any]], Any], said: str, tmp_path: Path
+) -> None:
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(_changed(change)))
     with pytest.raises(InputError) as fault:
@@ -77,7 +89,9 @@ def test_not_a_number_is_refused(tmp_path: Path) -> None:
 
 
 def test_zero_times_parallel_edges_and_unused_kinds_are_fine() -> None:
-    document = _changed(lambda d: (d["operators"][1].update(one_core_s=0.0), d["edges"].append(["a", "b"])))
+    document = _changed(
+        lambda d: (d["operators"][1].update(one_core_s=0.0), d["edges"].append(["a", "b"]))
+    )
     found = solve(problem_of(document))
     assert found.makespan_s == pytest.approx(2.6)
     assert found.optimal
@@ -93,7 +107,11 @@ def test_zero_times_parallel_edges_and_unused_kinds_are_fine() -> None:
     )
     assert solve(free).makespan_s == 0
     network = ScheduleProblem(
-        "icml24", 0, 0, (ScheduledOperator("a", "none", 2.0, 2.0), ScheduledOperator("b", "none", 1.0, 1.0)), ()
+        "icml24",
+        0,
+        0,
+        (ScheduledOperator("a", "none", 2.0, 2.0), ScheduledOperator("b", "none", 1.0, 1.0)),
+        (),
     )
     assert solve(network).makespan_s == 3
 
@@ -103,7 +121,9 @@ def test_a_cycle_is_found_wherever_it_is() -> None:
         dice = random.Random(seed)
         names = list(range(12))
         dice.shuffle(names)
-        edges = [(names[i], names[j]) for i in range(12) for j in range(i + 1, 12) if dice.random() < 0.2]
+        edges = [
+            (names[i], names[j]) for i in range(12) for j in range(i + 1, 12) if dice.random() < 0.2
+        ]
         assert find_cycle(12, edges) == []
         length = dice.randint(2, 6)
         ring = [(names[i], names[(i + 1) % length]) for i in range(length)]
@@ -138,7 +158,9 @@ def test_series_parts_are_the_components_of_incomparability() -> None:
         left = set(order.operators)
         while left:
             grown = {left.pop()}
-            while more := {j for j in left if any(not (masks[i] >> j & 1 or masks[j] >> i & 1) for i in grown)}:
+            while more := {
+                j for j in left if any(not (masks[i] >> j & 1 or masks[j] >> i & 1) for i in grown)
+            }:
                 grown |= more
                 left -= more
             assert grown in sets
@@ -159,9 +181,12 @@ def _renamed(problem: ScheduleProblem, seed: int, scale: float) -> ScheduleProbl
     dice.shuffle(at)
     moved = [problem.operators[at.index(k)] for k in range(len(at))]
     operators = tuple(
-        ScheduledOperator(f"n{k}", o.core, o.one_core_s * scale, o.all_cores_s * scale) for k, o in enumerate(moved)
+        ScheduledOperator(f"n{k}", o.core, o.one_core_s * scale, o.all_cores_s * scale)
+        for k, o in enumerate(moved)
     )
-    return replace(problem, operators=operators, edges=tuple((at[i], at[j]) for i, j in problem.edges))
+    return replace(
+        problem, operators=operators, edges=tuple((at[i], at[j]) for i, j in problem.edges)
+    )
 
 
 def test_keys_do_not_depend_on_numbering_or_scale() -> None:
@@ -169,16 +194,28 @@ def test_keys_do_not_depend_on_numbering_or_scale() -> None:
         problem = random_problem(seed, 10)
         keys = sorted(canonical(part)[0] for part in _parts(problem))
         for scale in (1.0, 2.0, 3.7e-5):
-            again = sorted(canonical(part)[0] for part in _parts(_renamed(problem, seed + 1, scale)))
+            again = sorted(
+                canonical(part)[0] for part in _parts(_renamed(problem, seed + 1, scale))
+            )
             assert keys == again
 
 
 def test_keys_tell_different_problems_apart() -> None:
-    problem = next(p for p in (random_problem(s, 10, edge_share=0.1) for s in range(9)) if len(_parts(p)) == 1)
+    problem = next(
+        p for p in (random_problem(s, 10, edge_share=0.1) for s in range(9)) if len(_parts(p)) == 1
+    )
     (part,) = _parts(problem)
-    changed = replace(part, times_s=((part.times_s[0][0] * 1.001, part.times_s[0][1] * 1.002), *part.times_s[1:]))
-    fewer = replace(part, cores=(1, 1, 1)) if part.cores != (1, 1, 1) else replace(part, cores=(2, 2, 1))
-    assert len({canonical(one)[0] for one in (part, changed, fewer, replace(part, alone=False))}) == 4
+    changed = replace(
+        part, times_s=((part.times_s[0][0] * 1.001, part.times_s[0][1] * 1.002), *part.times_s[1:])
+    )
+    fewer = (
+        replace(part, cores=(1, 1, 1))
+        if part.cores != (1, 1, 1)
+        else replace(part, cores=(2, 2, 1))
+    )
+    assert (
+        len({canonical(one)[0] for one in (part, changed, fewer, replace(part, alone=False))}) == 4
+    )
 
 
 def test_a_known_answer_is_found_again() -> None:
@@ -201,7 +238,11 @@ def test_times_become_whole_numbers_of_at_most_two_to_the_forty() -> None:
             assert part.unit_s == pytest.approx(1e-6) or part.unit_s > 1e-6
             assert part.excess < 1e-6
     odd = ScheduleProblem(
-        "icml24", 2, 1, tuple(ScheduledOperator(f"o{i}", "tensor", 0.1 + i / 7, 0.09 + i / 13) for i in range(6)), ()
+        "icml24",
+        2,
+        1,
+        tuple(ScheduledOperator(f"o{i}", "tensor", 0.1 + i / 7, 0.09 + i / 13) for i in range(6)),
+        (),
     )
     (part,) = _parts(odd)
     assert MOST_UNITS * 0.99 < sum(part.least(i) for i in range(len(part))) <= MOST_UNITS + 6

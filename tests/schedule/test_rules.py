@@ -1,4 +1,5 @@
-"""Rules as values: exact schedules under each against brute force and CP-SAT, and what is refused."""
+"""Rules as values: exact schedules under each against brute force and CP-SAT, and what is
+refused."""
 
 import json
 from dataclasses import replace
@@ -29,7 +30,10 @@ def test_small_problems_under_each_rule_equal_brute_force(rules: Rules, count: i
     for seed in range(30):
         problem = ruled_problem(seed, count, rules)
         found = solve(problem)
-        assert found.makespan_s == pytest.approx(brute_force(problem), rel=1e-9, abs=1e-15), (seed, problem)
+        assert found.makespan_s == pytest.approx(brute_force(problem), rel=1e-9, abs=1e-15), (
+            seed,
+            problem,
+        )
         assert found.optimal, (seed, problem)
 
 
@@ -38,7 +42,9 @@ def test_overlap_with_shared_memory_equals_brute_force_on_each_series_component(
     for seed in range(30):
         problem = ruled_problem(seed, count, "overlap")
         found = solve(problem)
-        assert found.makespan_s == pytest.approx(brute_force_with_memory(problem), rel=1e-9, abs=1e-15), problem
+        assert found.makespan_s == pytest.approx(
+            brute_force_with_memory(problem), rel=1e-9, abs=1e-15
+        ), problem
         assert found.optimal, (seed, problem)
 
 
@@ -47,7 +53,9 @@ def test_overlap_with_shared_memory_equals_brute_force_on_each_series_component(
 @pytest.mark.parametrize("seed", range(200, 240))
 def test_many_problems_of_seven_operators_equal_brute_force(rules: Rules, seed: int) -> None:
     problem = ruled_problem(seed, 7, rules, 0.2)
-    tried = brute_force_with_memory if rules == "overlap" else brute_force  # companions run beside other components
+    tried = (
+        brute_force_with_memory if rules == "overlap" else brute_force
+    )  # companions run beside other components
     assert solve(problem).makespan_s == pytest.approx(tried(problem), rel=1e-9)
 
 
@@ -70,14 +78,18 @@ def _against_cpsat(problem: ScheduleProblem) -> int:
 
 @pytest.mark.parametrize("rules", ["companions", "links", "overlap"])
 def test_exact_schedules_equal_cpsat_where_both_prove(rules: Rules) -> None:
-    assert sum(_against_cpsat(ruled_problem(seed, 6 + seed, rules, 0.25)) for seed in (2, 3, 4, 6)) >= 2
+    assert (
+        sum(_against_cpsat(ruled_problem(seed, 6 + seed, rules, 0.25)) for seed in (2, 3, 4, 6))
+        >= 2
+    )
 
 
 def test_a_rule_that_allows_more_is_never_slower() -> None:
     for seed in range(60):
         asked = ruled_problem(seed, 9, "companions")
         times = [solve(replace(asked, rules=rules)).makespan_s for rules in FREER]
-        # Queues have no way to run on one core, so a freer rule is compared where spreading is no slower.
+        # Queues have no way to run on one core, so a freer rule is compared where spreading is no
+        # slower.
         faster = all(operator.all_cores_s <= operator.one_core_s for operator in asked.operators)
         for slow, fast in pairwise(times if faster else times[:3]):
             assert fast <= slow * (1 + 1e-9), (seed, times)
@@ -102,7 +114,11 @@ def test_no_schedule_is_shorter_than_its_bytes_over_the_bandwidth() -> None:
     beside = ScheduleProblem("overlap", 1, 1, operators, ())
     assert solve(beside).makespan_s == 5.5
     assert solve(beside).optimal
-    after = replace(beside, operators=(*operators, ScheduledOperator("c", "vector", 1.0, 1.0)), edges=((0, 2), (1, 2)))
+    after = replace(
+        beside,
+        operators=(*operators, ScheduledOperator("c", "vector", 1.0, 1.0)),
+        edges=((0, 2), (1, 2)),
+    )
     found = solve(after)
     assert (found.makespan_s, found.slots[2].start_s) == (6.5, 5.5)
     assert solve(replace(after, rules="links")).makespan_s == 7.0
@@ -119,7 +135,8 @@ def test_components_that_differ_in_memory_alone_have_their_own_keys_and_answers(
     known: Known = {}
     for memory, length in ((0.0, 3.0), (3.0, 6.0), (2.0, 4.0)):
         operators = tuple(
-            ScheduledOperator(c, "tensor" if c == "a" else "vector", 3.0, 3.0, hbm_s=memory) for c in "ab"
+            ScheduledOperator(c, "tensor" if c == "a" else "vector", 3.0, 3.0, hbm_s=memory)
+            for c in "ab"
         )
         problem = ScheduleProblem("overlap", 1, 1, operators, ())
         assert solve(problem, known=known).makespan_s == length
@@ -206,7 +223,9 @@ def _document(**changes: Any) -> dict[str, Any]:
         ({"a": {"beside": ["b"]}}, "'a' is not a collective"),
     ],
 )
-def test_what_no_rule_can_mean_is_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_what_no_rule_can_mean_is_refused(
+    changes: dict[str, Any], said: str, tmp_path: Path
+) -> None:
     path = tmp_path / "operators.json"
     path.write_text(json.dumps(_document(**changes)))
     with pytest.raises(InputError) as fault:
@@ -217,7 +236,9 @@ def test_what_no_rule_can_mean_is_refused(changes: dict[str, Any], said: str, tm
 def test_a_collective_that_waits_for_what_it_names_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "operators.json"
     document = _document(c={"beside": ["a", "b"]}, b={"network": False})
-    document["operators"].append({"id": "d", "core": "tensor", "one_core_s": 1.0, "all_cores_s": 1.0})
+    document["operators"].append(
+        {"id": "d", "core": "tensor", "one_core_s": 1.0, "all_cores_s": 1.0}
+    )
     document["edges"] = [["a", "d"], ["d", "b"]]
     path.write_text(json.dumps(document))
     with pytest.raises(InputError, match="waits for an operator that it should overlap"):

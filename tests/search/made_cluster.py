@@ -1,4 +1,5 @@
-"""Small jobs under rules ``cluster``: real decoders by tiny sizes, on real and made clusters and stacks."""
+"""Small jobs under rules ``cluster``: real decoders by tiny sizes, on real and made clusters and
+stacks."""
 
 from typing import Any
 
@@ -22,7 +23,8 @@ from tests.search.made import MIB, small_space
 
 GPT = {"hidden": 64, "layers": 4, "heads": 4, "vocabulary": 512, "sequence": 32}
 LLAMA = {
-    "hidden": 64, "layers": 3, "heads": 4, "kv_heads": 2, "head_dim": 16, "mlp": 96, "vocabulary": 256,
+    "hidden": 64, "layers": 3, "heads": 4, "kv_heads": 2, "head_dim": 16, "mlp": 96,
+    "vocabulary": 256,
     "sequence": 32, "tied": False,
 }  # fmt: skip
 DEEP = {**GPT, "hidden": 32, "layers": 8}
@@ -34,13 +36,19 @@ def few_blocks(model: Model, blocks: int) -> Model:
     last = len(model.calls) - 1
     kept = [*range(blocks + 1), last]
     place = {old: new for new, old in enumerate(kept)}
-    edges = tuple(replace(e, source=place[e.source], target=place[e.target]) for e in model.edges if e.target <= blocks)
+    edges = tuple(
+        replace(e, source=place[e.source], target=place[e.target])
+        for e in model.edges
+        if e.target <= blocks
+    )
     end = next(e for e in model.edges if e.target == last and e.source == last - 1)
     edges += (replace(end, source=place[blocks], target=place[last]),)
     return replace(model, calls=tuple(model.calls[old] for old in kept), edges=edges)
 
 
-def mixture_ranks(microbatch: int, contexts: tuple[int, ...], experts: tuple[int, ...]) -> list[Model]:
+def mixture_ranks(
+    microbatch: int, contexts: tuple[int, ...], experts: tuple[int, ...]
+) -> list[Model]:
     """Three blocks of Mixtral on short sequences at every degree, on one rank and on two."""
     load = supply_at(Bundled("mixtral-8x7b"), Point(1, microbatch, 64, "fused"))
     found = []
@@ -51,11 +59,16 @@ def mixture_ranks(microbatch: int, contexts: tuple[int, ...], experts: tuple[int
     return found
 
 
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {"gpt": ("gpt", GPT), "llama": ("llama", LLAMA), "deep": ("gpt", DEEP)}
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt": ("gpt", GPT),
+    "llama": ("llama", LLAMA),
+    "deep": ("gpt", DEEP),
+}
 
 
 def slow_cluster(devices: int = 16) -> Cluster:
-    """Nodes of four on a slow network, so that synchronisation and transfers matter to small models."""
+    """Nodes of four on a slow network, so that synchronisation and transfers matter to small
+    models."""
     levels = (switch_level("node", 4, 2e9, 1e-6), switch_level("rack", devices // 4, 2e8, 5e-6))
     return cluster_of("slow", "slow", levels)
 
@@ -88,17 +101,24 @@ def cluster_task(
     shards: tuple[int, ...] = (0,),
     modules: tuple[str, ...] = (),
 ) -> ModelTask:
-    """A small decoder at several widths and microbatches, its stack keeping no memory for itself; or a mixture of
-    experts of some blocks, at degrees of context and expert parallelism."""
+    """A small decoder at several widths and microbatches, its stack keeping no memory for itself;
+    or a mixture of experts of some blocks, at degrees of context and expert parallelism."""
     where = made_cluster(cluster)
-    own = replace(load_stack(stack), reserve_bytes=0.0, host_s=1e-7, synchronisation=synchronisation)
+    own = replace(
+        load_stack(stack), reserve_bytes=0.0, host_s=1e-7, synchronisation=synchronisation
+    )
     own = replace(own, stages=stages, pipeline=pipeline)
     own = own if schedule is None else replace(own, schedule=schedule)
     own = own if families is None else replace(own, families=families)
     own = replace(own, recompute_modules=(), recompute_named=modules) if modules else own
     machine = Machine(where, own)
     constants = constants_of(None, "calibrated", "training")
-    choices: dict[str, Any] = {"precision": own.precision, "zeros": zeros, "chunks": chunks, "headroom": headroom}
+    choices: dict[str, Any] = {
+        "precision": own.precision,
+        "zeros": zeros,
+        "chunks": chunks,
+        "headroom": headroom,
+    }
     job = Training(devices, batch, own.optimizer, machine, constants, **choices, shards=shards)
     if model == "mixture":
         ranks = [rank for size in microbatches for rank in mixture_ranks(size, contexts, experts)]
@@ -122,5 +142,13 @@ def cluster_job(
     **axes: Any,
 ) -> SearchJob:
     """A search over a dozen chips."""
-    few: dict[str, Any] = {"tensor_cores": [1, 4], "rows": [16, 64], "vector_cores": [2], "lanes": [16], **axes}
-    return SearchJob("made", tasks, small_space(**few), hbm, Objective(kind), gap, "made", round_size=2)
+    few: dict[str, Any] = {
+        "tensor_cores": [1, 4],
+        "rows": [16, 64],
+        "vector_cores": [2],
+        "lanes": [16],
+        **axes,
+    }
+    return SearchJob(
+        "made", tasks, small_space(**few), hbm, Objective(kind), gap, "made", round_size=2
+    )

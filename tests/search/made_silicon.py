@@ -1,4 +1,5 @@
-"""Small spaces of chips of clusters: dies of some mm2 and W, so that tiny models tell them apart."""
+"""Small spaces of chips of clusters: dies of some mm2 and W, so that tiny models tell them
+apart."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,11 +33,17 @@ SMALL: dict[str, Any] = {
 
 def silicon_space(keep: dict[str, Any] | None = None, **axes: Any) -> Space:
     """The small space with other axes or rules."""
-    document = {**SMALL, "axes": {**SMALL["axes"], **axes}, "keep": {**SMALL["keep"], **(keep or {})}}
+    document = {
+        **SMALL,
+        "axes": {**SMALL["axes"], **axes},
+        "keep": {**SMALL["keep"], **(keep or {})},
+    }
     return space_in(document, "made")
 
 
-def silicon_job(tasks: tuple[ModelTask, ...], space: Space, kind: Kind = "throughput", gap: float = 0.0) -> SearchJob:
+def silicon_job(
+    tasks: tuple[ModelTask, ...], space: Space, kind: Kind = "throughput", gap: float = 0.0
+) -> SearchJob:
     """A search of it, with the constants that its chips have."""
     memories = space.memories or ()
     constants = [task.training.setting(space.base).constants for task in tasks]
@@ -44,4 +51,6 @@ def silicon_job(tasks: tuple[ModelTask, ...], space: Space, kind: Kind = "throug
         replace(task, training=replace(task.training, constants=one))
         for task, one in zip(tasks, constants, strict=True)
     )
-    return SearchJob("made", own, space, memories, Objective(kind, baseline="h100"), gap, "made", round_size=2)
+    return SearchJob(
+        "made", own, space, memories, Objective(kind, baseline="h100"), gap, "made", round_size=2
+    )

@@ -1,4 +1,5 @@
-"""Any search, whatever its settings: its answer is that of exhaustive evaluation, and no layer undercuts its bound."""
+"""Any search, whatever its settings: its answer is that of exhaustive evaluation, and no layer
+undercuts its bound."""
 
 from functools import cache
 from math import prod
@@ -38,11 +39,15 @@ def _tasks(draw: st.DrawFn) -> tuple[ModelTask, ...]:
     """One or two models of one setting, on levels or on a flat link."""
     if draw(st.booleans()):
         return (traced_task(draw(st.integers(0, 3)), draw(st.sampled_from([(1,), (1, 2)])), (1,)),)
-    names = draw(st.lists(st.sampled_from(["gpt", "llama", "deep"]), min_size=1, max_size=2, unique=True))
+    names = draw(
+        st.lists(st.sampled_from(["gpt", "llama", "deep"]), min_size=1, max_size=2, unique=True)
+    )
     common: dict[str, Any] = {
         "cluster": draw(st.sampled_from(["slow", "paper-flat", "selene"])),
         "stack": draw(st.sampled_from(["ideal", "megatron-core", "maxtext"])),
-        "schedule": draw(st.sampled_from([None, "serial", "companions", "links", "links", "overlap"])),
+        "schedule": draw(
+            st.sampled_from([None, "serial", "companions", "links", "links", "overlap"])
+        ),
         "zeros": draw(st.sampled_from([(0, 1, 2, 3), (0, 1, 2, 3), (0,), (1,), (2,), (3,)])),
         "chunks": draw(st.sampled_from([None, None, (1,), (2,)])),
         "recompute": draw(st.sampled_from([("best",), ("none", "full")])),
@@ -57,7 +62,9 @@ def _tasks(draw: st.DrawFn) -> tuple[ModelTask, ...]:
         common["stages"] = draw(st.sampled_from(["layers", "icml24"]))
     widths = draw(st.sampled_from([(1,), (2,)]))
     tasks = (cluster_task(name, widths=widths, microbatches=(1,), **common) for name in names)
-    changed = draw(st.sampled_from([None, {"size": 2}, {"bandwidth_bytes_per_s": 3e8}, {"latency_s": 1e-4}]))
+    changed = draw(
+        st.sampled_from([None, {"size": 2}, {"bandwidth_bytes_per_s": 3e8}, {"latency_s": 1e-4}])
+    )
     return tuple(task if changed is None else _changed(task, changed) for task in tasks)
 
 
@@ -66,7 +73,10 @@ def _changed(task: ModelTask, changed: dict[str, Any]) -> ModelTask:
     first, *rest = task.training.machine.cluster.levels
     levels = (replace(first, **changed) if rest or "size" not in changed else first, *rest)
     return on_cluster(
-        task, replace(task.training.machine.cluster, devices=prod(one.size for one in levels), levels=levels)
+        task,
+        replace(
+            task.training.machine.cluster, devices=prod(one.size for one in levels), levels=levels
+        ),
     )
 
 
@@ -74,14 +84,19 @@ def _changed(task: ModelTask, changed: dict[str, Any]) -> ModelTask:
 def _jobs(draw: st.DrawFn) -> SearchJob:
     """Any search: models, axes (links too), objective, mean, memories, gap."""
     axes: dict[str, list[Any]] = {"tensor_cores": [1, 8], "rows": [16, 128], "lanes": [8, 64]}
-    axes = {name: sorted(draw(st.sets(st.sampled_from(v), min_size=1, max_size=2))) for name, v in axes.items()}
+    axes = {
+        name: sorted(draw(st.sets(st.sampled_from(v), min_size=1, max_size=2)))
+        for name, v in axes.items()
+    }
     axes |= {"columns": [32], "vector_cores": [1], "global_buffer": [2 * MIB]}
     if draw(st.booleans()):
         axes["links"] = [1e9, 1e11]
     memories = draw(st.sampled_from([(2 * MIB, 64 * MIB), (64 * MIB,)]))
     objective = Objective(draw(st.sampled_from(KINDS)), draw(st.sampled_from(MEANS)))
     gap = draw(st.sampled_from([0.0, 0.01]))
-    return SearchJob("any", draw(_tasks()), small_space(**axes), memories, objective, gap, "any", round_size=3)
+    return SearchJob(
+        "any", draw(_tasks()), small_space(**axes), memories, objective, gap, "any", round_size=3
+    )
 
 
 def _check(job: SearchJob) -> None:
@@ -105,11 +120,14 @@ def test_many_answers_are_those_of_exhaustive_evaluation(job: SearchJob) -> None
 
 
 def test_links_as_an_axis_decide_where_the_network_does() -> None:
-    """Two chips that differ in their links alone: on levels the faster inner level wins, if a tensor group uses it."""
+    """Two chips that differ in their links alone: on levels the faster inner level wins, if a
+    tensor group uses it."""
     task = cluster_task(widths=(2,), microbatches=(1,), devices=8)
     few: dict[str, Any] = {"tensor_cores": [4], "rows": [64], "vector_cores": [1], "lanes": [64]}
     space = small_space(**few, global_buffer=[2 * MIB], links=[1e8, 1e11])
-    state = _check_against_exhaustive(SearchJob("links", (task,), space, (GIB,), Objective(), 0.0, "links"))
+    state = _check_against_exhaustive(
+        SearchJob("links", (task,), space, (GIB,), Objective(), 0.0, "links")
+    )
     best = min(state.evaluated.values(), key=lambda one: one.score)
     assert state.opened.link_bytes_per_s[best.chip] == 1e11
 
@@ -127,18 +145,27 @@ def _check_bounds(model: str, rule: ScheduleRule, width: int, seed: int) -> None
         assert (high <= truth * (1 + 1e-9)).all()
 
 
-TRIPLES = (st.sampled_from(["gpt", "llama"]), st.sampled_from(RULES), st.sampled_from([1, 2]), st.integers(0, 2**32))
+TRIPLES = (
+    st.sampled_from(["gpt", "llama"]),
+    st.sampled_from(RULES),
+    st.sampled_from([1, 2]),
+    st.integers(0, 2**32),
+)
 
 
 @settings(max_examples=10, deadline=None)
 @given(*TRIPLES)
-def test_no_layer_undercuts_its_bound(model: str, rule: ScheduleRule, width: int, seed: int) -> None:
+def test_no_layer_undercuts_its_bound(
+    model: str, rule: ScheduleRule, width: int, seed: int
+) -> None:
     _check_bounds(model, rule, width, seed)
 
 
 @pytest.mark.slow
 @settings(max_examples=3334, deadline=None)
 @given(*TRIPLES)
-def test_no_layer_of_many_undercuts_its_bound(model: str, rule: ScheduleRule, width: int, seed: int) -> None:
+def test_no_layer_of_many_undercuts_its_bound(
+    model: str, rule: ScheduleRule, width: int, seed: int
+) -> None:
     """Three layers each: 10,000 (chip, layer, rule)."""
     _check_bounds(model, rule, width, seed)

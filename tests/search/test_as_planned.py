@@ -18,7 +18,8 @@ from tests.search.made_cluster import cluster_task
 
 ALL = (0, 1, 2, 3)
 ONE_CHIP: dict[str, Any] = {
-    "tensor_cores": [4], "rows": [16], "columns": [32], "vector_cores": [2], "lanes": [16], "global_buffer": ["2 MiB"],
+    "tensor_cores": [4], "rows": [16], "columns": [32], "vector_cores": [2], "lanes": [16],
+    "global_buffer": ["2 MiB"],
 }  # fmt: skip
 
 
@@ -75,22 +76,57 @@ def _searched(task: ModelTask, hbm_bytes: int) -> ConfigurationPlan:
     [
         ({"model": "deep", "cluster": "slow", "zeros": ALL}, MIB // 4, False, 3),
         (
-            {"model": "deep", "cluster": "slow", "zeros": (0,), "devices": 8, "batch": 8, "widths": (1,)},
+            {
+                "model": "deep",
+                "cluster": "slow",
+                "zeros": (0,),
+                "devices": 8,
+                "batch": 8,
+                "widths": (1,),
+            },
             2 * MIB,
             True,
             0,
         ),
-        ({"model": "deep", "zeros": (0,), "devices": 8, "batch": 8, "widths": (1,), "chunks": (1,)}, 2 * MIB, False, 0),
-        ({"model": "gpt", "cluster": "selene", "stack": "maxtext", "zeros": ALL}, 2 * MIB, False, 1),
-        ({"model": "gpt", "cluster": "slow", "zeros": (1, 2, 3), "shards": (0, 2, 4)}, MIB, None, None),
-        ({"model": "llama", "cluster": "slow", "stack": "ideal", "zeros": ALL, "widths": (1,)}, MIB, None, None),
+        (
+            {
+                "model": "deep",
+                "zeros": (0,),
+                "devices": 8,
+                "batch": 8,
+                "widths": (1,),
+                "chunks": (1,),
+            },
+            2 * MIB,
+            False,
+            0,
+        ),
+        (
+            {"model": "gpt", "cluster": "selene", "stack": "maxtext", "zeros": ALL},
+            2 * MIB,
+            False,
+            1,
+        ),
+        (
+            {"model": "gpt", "cluster": "slow", "zeros": (1, 2, 3), "shards": (0, 2, 4)},
+            MIB,
+            None,
+            None,
+        ),
+        (
+            {"model": "llama", "cluster": "slow", "stack": "ideal", "zeros": ALL, "widths": (1,)},
+            MIB,
+            None,
+            None,
+        ),
         ({"model": "llama", "cluster": "paper-flat", "zeros": (2,)}, 64 * MIB, None, 2),
     ],
 )
 def test_a_search_of_one_chip_answers_with_the_plan_of_that_chip(
     wanted: dict[str, Any], hbm_bytes: int, chunked: bool | None, zero: int | None
 ) -> None:
-    """Same seconds, same chunks, same stage of ZeRO; the settings are such that each of them is chosen somewhere."""
+    """Same seconds, same chunks, same stage of ZeRO; the settings are such that each of them is
+    chosen somewhere."""
     task = cluster_task(wanted.pop("model"), microbatches=(1,), **wanted)
     planned, searched = _planned(task, hbm_bytes), _searched(task, hbm_bytes)
     assert planned.plan is not None

@@ -1,4 +1,5 @@
-"""Bounds of the search: below the truth on every chip, and where the bottleneck table decides the truth itself."""
+"""Bounds of the search: below the truth on every chip, and where the bottleneck table decides the
+truth itself."""
 
 import random
 
@@ -33,7 +34,11 @@ def _times(graph: RankGraph, forward_s: Floats, backward_s: Floats) -> LayerTabl
 
 
 def _truth(
-    task: ModelTask, times: LayerTable, hbm: int, chip: int = 0, configuration: Configuration | None = None
+    task: ModelTask,
+    times: LayerTable,
+    hbm: int,
+    chip: int = 0,
+    configuration: Configuration | None = None,
 ) -> float:
     chosen = configuration or task.configurations[0]
     problem = problem_of(task, chosen, times.column(chip), hbm)
@@ -60,7 +65,9 @@ def test_no_schedule_undercuts_a_layers_bound(seed: int) -> None:
 def test_a_cut_hides_nothing_below_it() -> None:
     task = _task(made_model(3, blocks=8), "none", made_training(64, 256))
     rng = np.random.default_rng(1)
-    times = _times(task.graphs[0], rng.uniform(1e-4, 1e-2, (3, 200)), rng.uniform(1e-4, 1e-2, (3, 200)))
+    times = _times(
+        task.graphs[0], rng.uniform(1e-4, 1e-2, (3, 200)), rng.uniform(1e-4, 1e-2, (3, 200))
+    )
     for finer in (False, True):
         whole = batch_bounds(task, task.configurations[0], times, 10**10, finer=finer)
         cut = float(np.median(whole))
@@ -71,20 +78,40 @@ def test_a_cut_hides_nothing_below_it() -> None:
 
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_configurations_left_out_by_device_seconds_change_no_chips_bound_for_the_worse(seed: int) -> None:
+def test_configurations_left_out_by_device_seconds_change_no_chips_bound_for_the_worse(
+    seed: int,
+) -> None:
     rng, rows = random.Random(seed), np.random.default_rng(seed)
-    graphs = [made_model(seed, width, microbatch, 4, 1) for width in (1, 2, 4) for microbatch in (1, 2)]
-    task = task_of("made", 1.0, made_training(rng.choice((4, 16)), rng.choice((8, 64))), graphs, ["none", "full"])
-    times = [_times(graph, *rows.uniform(1e-4, 10.0 ** rng.uniform(-4, -2), (2, 3, 4))) for graph in graphs]
+    graphs = [
+        made_model(seed, width, microbatch, 4, 1) for width in (1, 2, 4) for microbatch in (1, 2)
+    ]
+    task = task_of(
+        "made",
+        1.0,
+        made_training(rng.choice((4, 16)), rng.choice((8, 64))),
+        graphs,
+        ["none", "full"],
+    )
+    times = [
+        _times(graph, *rows.uniform(1e-4, 10.0 ** rng.uniform(-4, -2), (2, 3, 4)))
+        for graph in graphs
+    ]
     sizes = [rng.choice((60, 150)) * MIB, 4000 * MIB]
     for memory, size in enumerate(sizes):
         truth = np.array(
-            [min(_truth(task, times[c.graph], size, chip, c) for c in task.configurations) for chip in range(4)]
+            [
+                min(_truth(task, times[c.graph], size, chip, c) for c in task.configurations)
+                for chip in range(4)
+            ]
         )
         for cut, finer in ((np.inf, False), (np.inf, True), (float(np.median(truth)), True)):
             found = model_bounds(task, times, sizes, cut, finer)[:, memory].min(axis=0)
-            alone = [batch_bounds(task, c, times[c.graph], size, cut, finer) for c in task.configurations]
-            assert (np.minimum(found, cut) >= np.minimum(np.min(alone, axis=0), cut) * (1 - 3e-9)).all()
+            alone = [
+                batch_bounds(task, c, times[c.graph], size, cut, finer) for c in task.configurations
+            ]
+            assert (
+                np.minimum(found, cut) >= np.minimum(np.min(alone, axis=0), cut) * (1 - 3e-9)
+            ).all()
             assert (found <= truth).all()
 
 
@@ -107,9 +134,13 @@ def test_layer_graphs_of_any_shape_get_floors_and_then_the_bottleneck_table(
         )
     )
     model = chained(chain.layers, calls, chain.width, chain.microbatch, edges)
-    training = made_training(rng.choice((1, 3, 8, 64)), rng.choice((1, 7, 64)), 10.0 ** rng.uniform(7, 11))
+    training = made_training(
+        rng.choice((1, 3, 8, 64)), rng.choice((1, 7, 64)), 10.0 ** rng.uniform(7, 11)
+    )
     task, hbm = _task(model, recompute, training), rng.choice((60, 150, 400, 4000)) * MIB
-    times = _times(model, *(np.array([[10.0 ** rng.uniform(-4, -1)] for _ in range(3)]) for _ in range(2)))
+    times = _times(
+        model, *(np.array([[10.0 ** rng.uniform(-4, -1)] for _ in range(3)]) for _ in range(2))
+    )
     truth = _truth(task, times, hbm)
     assert batch_bounds(task, task.configurations[0], times, hbm)[0] <= truth
     cut = (1.0 if np.isinf(truth) else truth) * rng.choice((0.5, 1.01, 3.0))

@@ -21,11 +21,16 @@ TABLE = load_technology("paper-22nm")
 
 
 def test_groups_that_share_out_state_reduce_across_and_each_update_it_all() -> None:
-    """Four replicas in two groups of two, ZeRO 1: a scatter and a gather in each group, an all-reduce of halves."""
+    """Four replicas in two groups of two, ZeRO 1: a scatter and a gather in each group, an
+    all-reduce of halves."""
     found = {}
     for shard in (0, 2):
         task = cluster_task("gpt", widths=(1,), microbatches=(1,), zeros=(1,), shards=(shard,))
-        graph, setting, configuration = task.graphs[0], task.training.setting(CHIP), task.configurations[0]
+        graph, setting, configuration = (
+            task.graphs[0],
+            task.training.setting(CHIP),
+            task.configurations[0],
+        )
         problem = problem_of(task, configuration, model_table(graph.model, setting), 1e12)
         cuts = [StageCut(tuple(range(len(graph.calls))), "none")]
         plan = price(problem, Shape(1, 1, 4, "data"), cuts, task.prices)
@@ -36,9 +41,13 @@ def test_groups_that_share_out_state_reduce_across_and_each_update_it_all() -> N
     count = sum(graph.layers[kind].parameters for kind in graph.calls) - tied.elements
     gradient, weight = problem.rules.gradient_wire, problem.rules.weight_wire
     whole = 3 * (gradient + weight)
-    grouped = 2 * 1 * (gradient + weight) + 2 * gradient  # and across: 2 ranks of each half send half of it, twice
+    grouped = (
+        2 * 1 * (gradient + weight) + 2 * gradient
+    )  # and across: 2 ranks of each half send half of it, twice
     more = found[2] - found[0]
-    assert more[LINKS] == pytest.approx((grouped - whole) * 2.0 * count * TABLE.sent_j_per_byte, rel=1e-9)
+    assert more[LINKS] == pytest.approx(
+        (grouped - whole) * 2.0 * count * TABLE.sent_j_per_byte, rel=1e-9
+    )
     updated = count * problem.optimizer_traffic_bytes
     assert more[HBM] == pytest.approx(updated * TABLE.energy.hbm_j_per_byte, rel=1e-9)
 
@@ -48,7 +57,11 @@ def test_groups_that_share_out_state_reduce_across_and_each_update_it_all() -> N
 @pytest.mark.parametrize("mode", ["none", "selective", "full"])
 def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> None:
     task = cluster_task("gpt", stack=stack, widths=(2,), microbatches=(1,), zeros=(zero,), batch=6)
-    graph, setting, configuration = task.graphs[0], task.training.setting(CHIP), task.configurations[0]
+    graph, setting, configuration = (
+        task.graphs[0],
+        task.training.setting(CHIP),
+        task.configurations[0],
+    )
     problem = problem_of(task, configuration, model_table(graph.model, setting), 1e12)
     count = len(graph.calls)
     cuts = [StageCut(tuple(range(3)), mode), StageCut(tuple(range(3, count)), mode)]
@@ -77,5 +90,7 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     moved = weights / 2.0 * problem.optimizer_traffic_bytes
     expected[HBM] += 2 * (3 if zero == 0 else 1) * moved * TABLE.energy.hbm_j_per_byte
     assert found == pytest.approx(expected, rel=1e-12)
-    floor = on_all_devices(task, graph, layer_floors(graph, chip_set([CHIP]), setting.constants, TABLE))
+    floor = on_all_devices(
+        task, graph, layer_floors(graph, chip_set([CHIP]), setting.constants, TABLE)
+    )
     assert floor[0] <= found.sum()

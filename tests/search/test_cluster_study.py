@@ -1,4 +1,5 @@
-"""Studies under rules ``cluster`` from the command line: searched, verified, shown, compared, exported, refused."""
+"""Studies under rules ``cluster`` from the command line: searched, verified, shown, compared,
+exported, refused."""
 
 import json
 from collections.abc import Callable
@@ -47,7 +48,9 @@ def test_a_good_run_holds_and_says_what_it_is(run: Path, phaze: Callable[..., Ra
     assert sum(model["plan"]["breakdown"].values()) == pytest.approx(model["batch_s"], rel=1e-9)
     assert sum(model["energy"].values()) == pytest.approx(model["energy_j"], rel=1e-9)
     assert result["certificate"]["gap"] <= 1e-4
-    assert "recompute none" in " ".join(phaze("search", run.parent / "study.toml", "--out", run).out.split())
+    assert "recompute none" in " ".join(
+        phaze("search", run.parent / "study.toml", "--out", run).out.split()
+    )
     assert "Times under rules cluster" in (run / "report.html").read_text()
 
 
@@ -55,11 +58,14 @@ def test_any_change_of_the_result_is_seen(run: Path) -> None:
     good, job = json.loads((run / "result.json").read_text()), question_in(run).job
     true = regenerated(plain_of(job, scale_for(job), enumerate_space(job.space)), good)
     assert (
-        isinstance(true, dict) and check_text((run / "result.json").read_text(), good, good | true, "result.json") == []
+        isinstance(true, dict)
+        and check_text((run / "result.json").read_text(), good, good | true, "result.json") == []
     )
     for path, bad in list(changed_documents(good["models"][0]))[::7]:
         whole = {**good, "models": [bad]}
-        assert check_text(json.dumps(whole, indent=2) + "\n", whole, good | true, "result.json"), path
+        assert check_text(json.dumps(whole, indent=2) + "\n", whole, good | true, "result.json"), (
+            path
+        )
 
 
 def test_the_plan_is_that_of_phaze_plan(phaze: Callable[..., Ran], tmp_path: Path) -> None:
@@ -67,16 +73,32 @@ def test_the_plan_is_that_of_phaze_plan(phaze: Callable[..., Ran], tmp_path: Pat
     (tmp_path / "space.toml").write_text(one)
     study = STUDY.format(folder=tmp_path).replace("selene", "paper-flat")
     (tmp_path / "study.toml").write_text(study)
-    # A space of cores compares with the chip of cores of that name; a plan takes the one of clusters, but for a file.
-    own = (files("phaze.hardware") / "presets" / "chips" / "tpu-v4.toml").read_text(encoding="utf-8")
+    # A space of cores compares with the chip of cores of that name; a plan takes the one of
+    # clusters, but for a file.
+    own = (files("phaze.hardware") / "presets" / "chips" / "tpu-v4.toml").read_text(
+        encoding="utf-8"
+    )
     assert '\nbandwidth = "270 GB/s"' in own
-    (tmp_path / "own.toml").write_text(own.replace('\nbandwidth = "270 GB/s"', '\nbandwidth = "4 GiB/s"'))
+    (tmp_path / "own.toml").write_text(
+        own.replace('\nbandwidth = "270 GB/s"', '\nbandwidth = "4 GiB/s"')
+    )
     ran = phaze("compare", tmp_path / "study.toml", "--chip", "tpu-v4", "--json")
     assert ran.code == 0, ran.err
     rows = json.loads(ran.out)["rows"]
-    searched = next(row for row in rows if row["placement"] == "searched" and row["chip"] == "tpu-v4")
+    searched = next(
+        row for row in rows if row["placement"] == "searched" and row["chip"] == "tpu-v4"
+    )
     chip = tmp_path / "own.toml"
-    arguments = ["--model", "bert-large", "--chip", chip, "--cluster", "paper-flat", "--devices", "16"]
+    arguments = [
+        "--model",
+        "bert-large",
+        "--chip",
+        chip,
+        "--cluster",
+        "paper-flat",
+        "--devices",
+        "16",
+    ]
     arguments += ["--batch", "32", "--sequence", "64", "--tensor", "1,2", "--microbatch", "1,2"]
     plan = json.loads(phaze("plan", *arguments, "--json").out)
     assert searched["throughput_per_s"] == pytest.approx(32 / plan["batch_s"], rel=1e-12)
@@ -104,15 +126,29 @@ def test_a_run_is_exported(run: Path, phaze: Callable[..., Ran]) -> None:
         ("training.cluster=tpu-v4-pod", ""),
     ],
 )
-def test_what_the_rules_do_not_know_is_refused(run: Path, phaze: Callable[..., Ran], setting: str, said: str) -> None:
+def test_what_the_rules_do_not_know_is_refused(
+    run: Path, phaze: Callable[..., Ran], setting: str, said: str
+) -> None:
     ran = phaze("study", "check", run.parent / "study.toml", "--set", setting)
     assert (ran.code == 2 and said in ran.err) if said else ran.code == 0, ran.err
 
 
-def test_chunks_beside_a_stack_that_does_not_interleave_are_refused(run: Path, phaze: Callable[..., Ran]) -> None:
-    given = ("study", "check", run.parent / "study.toml", "--set", "training.stack=nanotron", "--set")
+def test_chunks_beside_a_stack_that_does_not_interleave_are_refused(
+    run: Path, phaze: Callable[..., Ran]
+) -> None:
+    given = (
+        "study",
+        "check",
+        run.parent / "study.toml",
+        "--set",
+        "training.stack=nanotron",
+        "--set",
+    )
     ran = phaze(*given, "training.chunks=[2]")
-    assert ran.code == 2 and "training.chunks: [2] are stated and the stack nanotron does not interleave" in ran.err
+    assert (
+        ran.code == 2
+        and "training.chunks: [2] are stated and the stack nanotron does not interleave" in ran.err
+    )
     assert phaze(*given, "training.chunks=[1]").code == 0
 
 
@@ -143,8 +179,12 @@ def test_a_search_tries_both_kinds_of_attention_and_leaves_its_headroom_free(
     tmp_path: Path, phaze: Callable[..., Ran]
 ) -> None:
     # With 30 % of 8 GiB a device holds less of the model than it would with all of it.
-    study = STUDY.replace("[training]", 'hbm = ["8 GiB"]\n[training]\nattention = "best"\nheadroom = "70%"')
-    study = study.replace("widths = [1, 2]", "widths = [1]").replace("microbatches = [1, 2]", "microbatches = [1]")
+    study = STUDY.replace(
+        "[training]", 'hbm = ["8 GiB"]\n[training]\nattention = "best"\nheadroom = "70%"'
+    )
+    study = study.replace("widths = [1, 2]", "widths = [1]").replace(
+        "microbatches = [1, 2]", "microbatches = [1]"
+    )
     folder = finished(tmp_path, study)
     model = json.loads((folder / "result.json").read_text())["models"][0]
     assert model["attention"] == "fused"

@@ -18,7 +18,9 @@ def test_the_searched_placement_is_never_slower_than_the_experts(phaze: Callable
     assert ran.code == 0, ran.err
     rows = json.loads(ran.out)["rows"]
     assert [(row["chip"], row["placement"]) for row in rows] == [
-        (chip, kind) for kind in ("experts", "rule of thumb", "searched") for chip in ("tpu-v4-paper", "tpu-v4")
+        (chip, kind)
+        for kind in ("experts", "rule of thumb", "searched")
+        for chip in ("tpu-v4-paper", "tpu-v4")
     ]
     rates = [row["throughput_per_s"] for row in rows]
     assert rates[4] >= max(rates[0], rates[2]) and rates[5] >= max(rates[1], rates[3])
@@ -30,7 +32,9 @@ def test_the_searched_placement_is_never_slower_than_the_experts(phaze: Callable
 def test_the_experts_have_as_many_copies_as_there_are_devices_for(
     devices: int, copies: int | None, phaze: Callable[..., Ran]
 ) -> None:
-    ran = phaze("compare", "--model", "bert-large", *SMALL, "--set", f"training.devices={devices}", "--json")
+    ran = phaze(
+        "compare", "--model", "bert-large", *SMALL, "--set", f"training.devices={devices}", "--json"
+    )
     assert ran.code == 0, ran.err
     assert json.loads(ran.out)["rows"][0]["data"] == copies
 

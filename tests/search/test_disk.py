@@ -1,4 +1,5 @@
-"""A disk that is full or read-only: one sentence, and nothing is lost. It is a small one, mounted in a namespace."""
+"""A disk that is full or read-only: one sentence, and nothing is lost. It is a small one, mounted
+in a namespace."""
 
 import subprocess
 import sys
@@ -31,7 +32,9 @@ echo "verify $?" >&2
 def _mounts(folder: Path) -> bool:
     """Whether this machine lets a user mount a file system of his own."""
     try:
-        tried = subprocess.run([*MOUNTED, 'mount -t tmpfs tmpfs "$0"', str(folder)], capture_output=True, check=False)
+        tried = subprocess.run(
+            [*MOUNTED, 'mount -t tmpfs tmpfs "$0"', str(folder)], capture_output=True, check=False
+        )
     except OSError:
         return False
     return tried.returncode == 0
@@ -47,7 +50,9 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path: Path, size: str) -> N
     small.mkdir()
     phaze = [sys.executable, "-m", "phaze"]
     study = str(tmp_path / "study.toml")
-    whole = subprocess.run([*phaze, "search", study, "--out", str(tmp_path / "whole")], capture_output=True, check=True)
+    whole = subprocess.run(
+        [*phaze, "search", study, "--out", str(tmp_path / "whole")], capture_output=True, check=True
+    )
     command = [*MOUNTED, FULL, str(small), study, size, *phaze]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     said = [line for line in ran.stderr.splitlines() if line]

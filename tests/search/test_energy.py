@@ -1,4 +1,5 @@
-"""The energy of a plan as published: a hand-made one term by term, and floors that no plan undercuts."""
+"""The energy of a plan as published: a hand-made one term by term, and floors that no plan
+undercuts."""
 
 import numpy as np
 import pytest
@@ -26,7 +27,10 @@ def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
     task = task_of("made", 1.0, made_training(8, 6), [model], ["full"])
     problem = pattern_of(task, task.configurations[0], 64 * GIB)
     plan = price(
-        problem, Shape(1, 2, 2), [StageCut((0, 1), "full"), StageCut((2, 3), "none")], NetworkPrices(problem.cluster)
+        problem,
+        Shape(1, 2, 2),
+        [StageCut((0, 1), "full"), StageCut((2, 3), "none")],
+        NetworkPrices(problem.cluster),
     )
     joules = []
     for forward, backward in ((1.0, 2.0), (3.0, 5.0), (7.0, 11.0)):
@@ -43,7 +47,11 @@ def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
 
 
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10**6), width=st.sampled_from([1, 2]), recompute=st.sampled_from(["none", "full", "best"]))
+@given(
+    seed=st.integers(0, 10**6),
+    width=st.sampled_from([1, 2]),
+    recompute=st.sampled_from(["none", "full", "best"]),
+)
 def test_no_plan_undercuts_the_floor(seed: int, width: int, recompute: str) -> None:
     opened, model = enumerate_space(small_space(rows=[64])), made_model(seed, width)
     task = task_of("made", 1.0, made_training(16, 64), [model], [recompute])

@@ -1,4 +1,5 @@
-"""A run that has ended answers from its folder, and only where question, answer and code are those of the run."""
+"""A run that has ended answers from its folder, and only where question, answer and code are those
+of the run."""
 
 import json
 import shutil
@@ -80,7 +81,10 @@ def _forgot(key: str) -> Callable[[Path], None]:
         _edited("graphs.json", "{", "{ "),
         _edited("study.toml", "512", "513"),
         _forgot("code"),
-        *(_forgot(name) for name in ("result.json", "certificate.json", "problem.json", "graphs.json")),
+        *(
+            _forgot(name)
+            for name in ("result.json", "certificate.json", "problem.json", "graphs.json")
+        ),
         lambda folder: (folder / "certificate.json").unlink(),
         lambda folder: (folder / "journal.sqlite").write_bytes(b"not a database"),
     ],
@@ -98,7 +102,10 @@ def _sealed(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     text = json.dumps(found)
     (folder / "result.json").write_text(text)
     with sqlite3.connect(folder / "journal.sqlite") as base:
-        base.executemany("UPDATE about SET value = ? WHERE key = ?", [(digests_of({"a": text})["a"], "result.json")])
+        base.executemany(
+            "UPDATE about SET value = ? WHERE key = ?",
+            [(digests_of({"a": text})["a"], "result.json")],
+        )
 
 
 def _faster(found: dict[str, Any]) -> None:
@@ -133,7 +140,9 @@ def test_an_answer_that_its_certificate_does_not_prove_is_shown_nowhere(
 def test_no_changed_answer_carries_the_genuine_id(run: Path, copy: Path) -> None:
     genuine = run_id_in(run)
     _sealed(copy, lambda found: None)
-    assert run_id_in(copy) == genuine == check(copy, quick=True).run_id, "the id is of what is said, however written"
+    assert run_id_in(copy) == genuine == check(copy, quick=True).run_id, (
+        "the id is of what is said, however written"
+    )
     _sealed(copy, lambda found: found["chip"].update(area_mm2=found["chip"]["area_mm2"] / 2))
     assert run_id_in(copy) != genuine and run_id_in(copy) == check(copy, quick=True).run_id
     _sealed(copy, lambda found: found["chip"].update(area_mm2=found["chip"]["area_mm2"] * 2))
@@ -147,7 +156,10 @@ def test_a_search_that_was_stopped_is_no_answer(copy: Path) -> None:
     text = json.dumps(found)
     (copy / "result.json").write_text(text)
     with sqlite3.connect(copy / "journal.sqlite") as base:
-        base.executemany("UPDATE about SET value = ? WHERE key = ?", [(digests_of({"a": text})["a"], "result.json")])
+        base.executemany(
+            "UPDATE about SET value = ? WHERE key = ?",
+            [(digests_of({"a": text})["a"], "result.json")],
+        )
     assert finished_as(copy, toml_text(STUDY)) is None
 
 
@@ -172,7 +184,10 @@ def test_the_question_is_not_loaded_for_it(run: Path, tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(toml_text(STUDY))
     (run / "report.html").write_text("<p>a page</p>")
-    code = "import sys; sys.modules['phaze.study.load'] = None; from phaze.cli.main import main; main()"
+    code = (
+        "import sys; sys.modules['phaze.study.load'] = None; from phaze.cli.main import "
+        "main; main()"
+    )
     command = [sys.executable, "-c", code, "search", str(study), "--out", str(run)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,5 @@
-"""A run in its folder: the same bytes whatever the workers or interruptions, and refusals in one sentence."""
+"""A run in its folder: the same bytes whatever the workers or interruptions, and refusals in one
+sentence."""
 
 import contextlib
 import json
@@ -26,7 +27,9 @@ from tests.search.made import made_job, made_task, stopping_after_one
 
 def _job(digest: str = "made") -> SearchJob:
     job = made_job((made_task(63, widths=(1, 2)),), gap=1e-4)
-    return SearchJob(job.name, job.models, job.space, job.hbm_bytes, job.objective, job.gap, digest, 2)
+    return SearchJob(
+        job.name, job.models, job.space, job.hbm_bytes, job.objective, job.gap, digest, 2
+    )
 
 
 def test_two_runs_have_the_same_bytes_whatever_the_workers(tmp_path: Path) -> None:
@@ -61,7 +64,9 @@ def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(
     assert (tmp_path / "run" / RESULT).read_bytes() == (tmp_path / "whole" / RESULT).read_bytes()
 
 
-def test_a_killed_worker_is_replaced_and_its_chip_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_worker_is_replaced_and_its_chip_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from phaze.search import engine
 
     marker = tmp_path / "killed"
@@ -94,7 +99,10 @@ def test_a_folder_of_another_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_searches_in_one_folder_are_refused(tmp_path: Path) -> None:
-    with SqliteJournal(tmp_path / JOURNAL, "made", "code"), pytest.raises(InputError, match="another search"):
+    with (
+        SqliteJournal(tmp_path / JOURNAL, "made", "code"),
+        pytest.raises(InputError, match="another search"),
+    ):
         SqliteJournal(tmp_path / JOURNAL, "made", "code")
 
 
@@ -127,14 +135,19 @@ def test_a_space_without_a_chip_and_a_price_that_none_meets_are_said(tmp_path: P
     from phaze.search.spaces import space_in
 
     job = _job()
-    for keep, match in (({"most_area": 0.5}, "no chip"), ({"area_of": "tpu-v4-paper", "most_usd": 301.0}, "cheapest")):
+    for keep, match in (
+        ({"most_area": 0.5}, "no chip"),
+        ({"area_of": "tpu-v4-paper", "most_usd": 301.0}, "cheapest"),
+    ):
         raw = job.space.model_dump(by_alias=True) | {"keep": keep}
         space = space_in(raw, "made")
         with pytest.raises(InfeasibleError, match=match):
             run_in(tmp_path / match, Papers(""), replace(job, space=space, hbm_bytes=(2**34,)))
 
 
-def test_when_every_chip_fails_the_fault_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_every_chip_fails_the_fault_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def failing(*anything: object) -> Evaluated:
         raise RuntimeError("broken")
 
@@ -150,7 +163,9 @@ def test_a_journal_that_lies_about_the_best_chip_is_said(tmp_path: Path) -> None
         for chip, text in rows:
             raw = json.loads(text)
             raw["score"] = None if raw["score"] is None else raw["score"] * 0.5
-            kept.execute("update evaluated set document = ? where chip = ?", (json.dumps(raw), chip))
+            kept.execute(
+                "update evaluated set document = ? where chip = ?", (json.dumps(raw), chip)
+            )
     with pytest.raises(InputError, match="the journal was changed"):
         run_in(tmp_path, Papers(""), _job())
 

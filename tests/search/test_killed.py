@@ -21,7 +21,9 @@ def _command(folder: Path, run: str) -> list[str]:
 
 def _start(folder: Path, run: str) -> "subprocess.Popen[bytes]":
     command = _command(folder, run)
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
 
 
 def _made(folder: Path) -> None:

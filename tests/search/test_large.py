@@ -1,4 +1,5 @@
-"""Large spaces: worked in chunks they give the same bounds, chips and list of closed chips, bit by bit."""
+"""Large spaces: worked in chunks they give the same bounds, chips and list of closed chips, bit by
+bit."""
 
 from typing import Any
 
@@ -18,7 +19,9 @@ from tests.search.made import made_job, made_task, small_space
 
 @pytest.mark.parametrize("kind", ["throughput", "throughput_per_usd", "energy_delay"])
 @pytest.mark.parametrize("axes", [{}, {"links": ["100 GB/s", "200 GB/s"]}])
-def test_chunks_change_nothing(kind: Kind, axes: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_change_nothing(
+    kind: Kind, axes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = made_job((made_task(81, microbatches=(1,)),), kind, rows=[64], **axes)
     whole = search(job, scale_for(job))
     monkeypatch.setattr(run, "LARGE", 1)
@@ -32,7 +35,9 @@ def test_chunks_change_nothing(kind: Kind, axes: dict[str, Any], monkeypatch: py
     assert list(closed_chips(parts)) == list(closed_chips(whole))
 
 
-def test_the_counts_of_the_list_do_not_depend_on_how_much_of_it_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_counts_of_the_list_do_not_depend_on_how_much_of_it_is_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(certificate, "BATCH", 5)
     monkeypatch.setattr(pruned, "BATCH", 4)
     job = made_job((made_task(82),), gap=1e-4)
@@ -40,13 +45,17 @@ def test_the_counts_of_the_list_do_not_depend_on_how_much_of_it_is_held(monkeypa
     chips, evaluated = closed_chips(state), list(state.evaluated.values())
     rows = [[one.chip, one.reason, one.bound, one.step] for one in chips]
     found = certificate_of(chips, evaluated, state.best, job.gap, state.opened.left_out)
-    assert found == certificate_of(list(chips), evaluated, state.best, job.gap, state.opened.left_out)
+    assert found == certificate_of(
+        list(chips), evaluated, state.best, job.gap, state.opened.left_out
+    )
     assert found.lower_bound == min(state.best, *(row[2] for row in rows if row[2] is not None))
     assert sum(found.closed.values()) == len(state.opened) + found.closed["area"]
 
 
 def test_the_list_of_closed_chips_is_a_sequence() -> None:
-    chips = PrunedChips(np.array([4, 3, 5], np.uint8), np.array([1.5, np.inf, 2.0]), np.array([0, 1, 2], np.uint8))
+    chips = PrunedChips(
+        np.array([4, 3, 5], np.uint8), np.array([1.5, np.inf, 2.0]), np.array([0, 1, 2], np.uint8)
+    )
     every = [
         PrunedChip(0, "bound", 1.5, "cheap"),
         PrunedChip(1, "memory", None, "dual"),

@@ -1,4 +1,5 @@
-"""Searches whose recompute is a named mode on every stage: honest bounds, and the answer of exhaustive evaluation."""
+"""Searches whose recompute is a named mode on every stage: honest bounds, and the answer of
+exhaustive evaluation."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,11 +25,15 @@ DRAWN = st.builds(
 
 @settings(max_examples=4, deadline=None)
 @given(DRAWN, st.sampled_from([MIB, 2 * MIB, 64 * MIB]), st.integers(0, 2**32))
-def test_no_plan_undercuts_a_bound_under_a_named_mode(task: ModelTask, hbm_bytes: int, seed: int) -> None:
+def test_no_plan_undercuts_a_bound_under_a_named_mode(
+    task: ModelTask, hbm_bytes: int, seed: int
+) -> None:
     _check_bounds(task, hbm_bytes, seed)
 
 
 def test_the_answer_over_named_modes_is_that_of_exhaustive_evaluation() -> None:
-    task = cluster_task("gpt", microbatches=(1,), zeros=(0, 1), recompute=("selective", *MODULES), modules=MODULES)
+    task = cluster_task(
+        "gpt", microbatches=(1,), zeros=(0, 1), recompute=("selective", *MODULES), modules=MODULES
+    )
     job = cluster_job((task,), hbm=(4 * MIB,), rows=[16], lanes=[16, 64])
     assert best_of(_check_against_exhaustive(job)) is not None

@@ -1,4 +1,5 @@
-"""A space of which the rules leave no chip: exit code 3 with what the nearest chip needs and what there is."""
+"""A space of which the rules leave no chip: exit code 3 with what the nearest chip needs and what
+there is."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +32,12 @@ microbatches = [1]
     ],
 )
 def test_a_study_with_no_chip_is_nothing_feasible_and_says_what_the_nearest_needs(
-    command: tuple[str, ...], budget: str, rule: str, said: str, phaze: Callable[..., Ran], tmp_path: Path
+    command: tuple[str, ...],
+    budget: str,
+    rule: str,
+    said: str,
+    phaze: Callable[..., Ran],
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "space.toml").write_text(SPACE)
     (tmp_path / "study.toml").write_text(STUDY.format(folder=tmp_path, budget=budget))

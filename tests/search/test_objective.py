@@ -1,4 +1,5 @@
-"""How several models make one score: by the worst of them, by the geometric mean, by sequences a second."""
+"""How several models make one score: by the worst of them, by the geometric mean, by sequences a
+second."""
 
 from dataclasses import replace
 
@@ -62,7 +63,9 @@ def test_the_last_useful_batch_time_has_the_value_that_it_was_asked_for(delays: 
     rates = Rates(np.asarray(3.0), 0.5, delays)
     last_s = rates.last_s(100.0, 8.0)
     assert float(rates.value(np.asarray(last_s), 8.0)) == pytest.approx(100.0, rel=1e-12)
-    assert Rates(np.asarray(3.0), 0.5, 0).last_s(1.0, 8.0) == 0.0, "the dynamic energy alone is more"
+    assert Rates(np.asarray(3.0), 0.5, 0).last_s(1.0, 8.0) == 0.0, (
+        "the dynamic energy alone is more"
+    )
     assert Rates(np.asarray(np.inf), 0.5, delays).last_s(100.0, 8.0) == 0.0, "the chip is too dear"
 
 
@@ -70,28 +73,48 @@ LIFE_S = load_terms().lifetime_years * 8766 * 3600.0
 
 
 @pytest.mark.parametrize(
-    "kind", ["throughput", "throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"]
+    "kind",
+    [
+        "throughput",
+        "throughput_per_watt",
+        "throughput_per_usd",
+        "throughput_per_kgco2e",
+        "energy_delay",
+    ],
 )
 def test_the_rates_of_a_space_are_those_of_each_chip_and_of_the_formula(kind: Kind) -> None:
     opened, terms, sizes, devices = enumerate_space(small_space()), load_terms(), [GIB, 4 * GIB], 8
     objective = Objective(kind)
     found = rates_of(objective, opened, sizes, devices)
-    a_kwh = {"throughput_per_usd": terms.electricity_usd_per_kwh, "throughput_per_kgco2e": terms.grid_kgco2e_per_kwh}
-    weight = a_kwh[kind] * terms.power_usage_effectiveness / 3.6e6 if kind in a_kwh else float(kind != "throughput")
+    a_kwh = {
+        "throughput_per_usd": terms.electricity_usd_per_kwh,
+        "throughput_per_kgco2e": terms.grid_kgco2e_per_kwh,
+    }
+    weight = (
+        a_kwh[kind] * terms.power_usage_effectiveness / 3.6e6
+        if kind in a_kwh
+        else float(kind != "throughput")
+    )
     assert found.weight == pytest.approx(weight)
     for number in range(0, len(opened), max(1, len(opened) // 5)):
         for memory, size in enumerate(sizes):
             chip = opened.chip(number, size)
             cost = manufacturing_of(chip, terms)
             assert cost is not None
-            static_w = opened.space.technology.energy.static_w_per_mm2 * float(opened.area_mm2[number])
-            made = {"throughput_per_usd": cost.usd, "throughput_per_kgco2e": cost.kgco2e}.get(kind, 0)
+            static_w = opened.space.technology.energy.static_w_per_mm2 * float(
+                opened.area_mm2[number]
+            )
+            made = {"throughput_per_usd": cost.usd, "throughput_per_kgco2e": cost.kgco2e}.get(
+                kind, 0
+            )
             rate = 1.0 if kind == "throughput" else devices * (static_w * weight + made / LIFE_S)
             assert float(found.rate[memory, number]) == pytest.approx(rate, rel=1e-9)
             assert float(chip_rates(objective, chip, devices).rate) == pytest.approx(rate, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["throughput", "throughput_per_watt", "throughput_per_usd", "energy_delay"])
+@pytest.mark.parametrize(
+    "kind", ["throughput", "throughput_per_watt", "throughput_per_usd", "energy_delay"]
+)
 def test_a_chip_above_the_price_of_its_space_has_no_rate(kind: Kind) -> None:
     plain = enumerate_space(small_space())
     costs = [manufacturing_of(plain.chip(at, GIB), load_terms()) for at in range(len(plain))]

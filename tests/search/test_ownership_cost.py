@@ -22,14 +22,20 @@ def opened() -> SpaceChips:
 def priced(opened: SpaceChips, area_mm2: Floats, dies: int, hbm_bytes: int = 0) -> Floats:
     base = opened.space.base
     several = replace(base, built=replace(base.built, dies=dies))
-    return chips_usd(opened.chips, area_mm2, several, hbm_bytes, load_terms(), opened.space.technology)
+    return chips_usd(
+        opened.chips, area_mm2, several, hbm_bytes, load_terms(), opened.space.technology
+    )
 
 
 @pytest.mark.parametrize("dies", [1, 2, 4])
-def test_a_chip_of_several_dies_costs_and_emits_as_the_chip_by_itself(opened: SpaceChips, dies: int) -> None:
+def test_a_chip_of_several_dies_costs_and_emits_as_the_chip_by_itself(
+    opened: SpaceChips, dies: int
+) -> None:
     technology, terms = opened.space.technology, load_terms()
     usd = priced(opened, opened.area_mm2, dies, HBM_BYTES)
-    kgco2e = manufacturing_kgco2e(opened.area_mm2 / dies, dies, float(HBM_BYTES), technology.fab, terms)
+    kgco2e = manufacturing_kgco2e(
+        opened.area_mm2 / dies, dies, float(HBM_BYTES), technology.fab, terms
+    )
     for number in range(0, len(opened), max(1, len(opened) // 7)):
         chip = opened.chip(number, HBM_BYTES)
         chip = replace(chip, built=replace(chip.built, dies=dies))
@@ -46,7 +52,9 @@ def test_more_dies_of_the_same_silicon_cost_other_money(opened: SpaceChips) -> N
     assert np.allclose(priced(opened, opened.area_mm2, 1, int(GB)) - one, terms.hbm_usd_per_gb)
 
 
-def test_a_die_larger_than_a_wafer_cannot_be_bought_and_several_smaller_ones_can(opened: SpaceChips) -> None:
+def test_a_die_larger_than_a_wafer_cannot_be_bought_and_several_smaller_ones_can(
+    opened: SpaceChips,
+) -> None:
     technology = opened.space.technology
     wafer_mm2 = np.pi * (technology.fab.wafer_diameter_mm / 2) ** 2
     huge = np.full(len(opened), 0.9 * wafer_mm2)

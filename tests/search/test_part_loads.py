@@ -1,4 +1,5 @@
-"""Loads of a chip's parts are below all bounds on its layers, and leave nothing out that may matter."""
+"""Loads of a chip's parts are below all bounds on its layers, and leave nothing out that may
+matter."""
 
 import random
 from dataclasses import replace
@@ -56,7 +57,9 @@ def test_what_parts_take_is_below_the_cheap_bounds_of_every_chip(seed: int, over
     for graph, own in enumerate(task.graphs):
         assert counts_parts(own)
         works = [work for layer in own.layers for one in layer.passes for work in one.works]
-        floors = part_floors(task, own, PartLoads(cost_table(works, chips, task.training.constants), chips))
+        floors = part_floors(
+            task, own, PartLoads(cost_table(works, chips, task.training.constants), chips)
+        )
         assert (floors <= whole[graph] * (1 + 1e-12)).all()
         peaks = peak_floors(task, own, chips)
         assert (peaks <= floors * (1 + 1e-9)).all()
@@ -98,12 +101,16 @@ def test_finer_bounds_are_those_of_pairs_within_reach_alone_and_hold(seed: int) 
     assert ((finer == cheap) | wanted).all() and not wanted.all()
     for chip in random.Random(seed).sample(range(len(opened)), 6):
         least = finer[:, :, chip].min()
-        assert least <= min(exact_score(job, scale, opened, chip, hbm) for hbm in range(2)) * (1 + 1e-9)
+        assert least <= min(exact_score(job, scale, opened, chip, hbm) for hbm in range(2)) * (
+            1 + 1e-9
+        )
 
 
 def test_the_same_schedule_is_found_once_and_the_oldest_are_forgotten() -> None:
     def problem(seconds: float) -> ScheduleProblem:
-        operators = tuple(ScheduledOperator(str(i), "tensor", seconds * (i + 1), seconds) for i in range(3))
+        operators = tuple(
+            ScheduledOperator(str(i), "tensor", seconds * (i + 1), seconds) for i in range(3)
+        )
         return ScheduleProblem("icml24", 2, 1, operators, ((0, 2),))
 
     known = SolvedSchedules()

@@ -1,4 +1,5 @@
-"""An answer beside shipped chips, how flat its optimum is, and under what it holds: stated, true, and checked."""
+"""An answer beside shipped chips, how flat its optimum is, and under what it holds: stated, true,
+and checked."""
 
 import json
 import re
@@ -33,11 +34,17 @@ WORDS = (
 
 
 def test_the_densest_shipped_chips_are_dojo_at_n7_and_b200_at_n5() -> None:
-    for process, name, density in (("n7", "dojo-d1", 0.56), ("n5", "b200", 1.41), ("paper-22nm", "tpu-v3", 0.19)):
+    for process, name, density in (
+        ("n7", "dojo-d1", 0.56),
+        ("n5", "b200", 1.41),
+        ("paper-22nm", "tpu-v3", 0.19),
+    ):
         most = max(shipped_beside(process).near, key=lambda chip: chip.flops_per_mm2)
         assert (most.name, round(most.flops_per_mm2 / 1e12, 2)) == (name, density)
     assert "22 nm" in shipped_beside("paper-22nm").note
-    assert "my-3nm" in shipped_beside("my-3nm").note and len(shipped_beside("my-3nm").near) == len(shipped_file().chips)
+    assert "my-3nm" in shipped_beside("my-3nm").note and len(shipped_beside("my-3nm").near) == len(
+        shipped_file().chips
+    )
 
 
 def test_shipped_figures_have_sources_and_are_those_of_the_presets() -> None:
@@ -47,7 +54,11 @@ def test_shipped_figures_have_sources_and_are_those_of_the_presets() -> None:
         if chip.name in preset_names("chips"):
             known = load_chip(chip.name, form="cores")
             published = known.published
-            assert (chip.peak, chip.die, chip.power) == (published.peak_flops, published.die_mm2, published.tdp_w)
+            assert (chip.peak, chip.die, chip.power) == (
+                published.peak_flops,
+                published.die_mm2,
+                published.tdp_w,
+            )
             assert chip.die_is_upper_bound == published.die_is_upper_bound
             assert (chip.clock, chip.hbm) == (known.clock_hz, known.hbm.bandwidth_bytes_per_s)
             if known.technology is not None:
@@ -55,12 +66,22 @@ def test_shipped_figures_have_sources_and_are_those_of_the_presets() -> None:
 
 
 def test_a_chip_that_nobody_could_build_is_called_so() -> None:
-    opened = enumerate_space(small_space(clock=["1.05 GHz", "10.5 GHz"], hbm_bandwidth=["1.2 TB/s", "12 TB/s"]))
+    opened = enumerate_space(
+        small_space(clock=["1.05 GHz", "10.5 GHz"], hbm_bandwidth=["1.2 TB/s", "12 TB/s"])
+    )
     fields = opened.chips
-    wild = max(range(len(opened)), key=lambda at: (fields.clock_hz[at], fields.hbm_bytes_per_s[at], fields.rows[at]))
+    wild = max(
+        range(len(opened)),
+        key=lambda at: (fields.clock_hz[at], fields.hbm_bytes_per_s[at], fields.rows[at]),
+    )
     warnings = plausibility_of(opened.chip(wild, 2**35))["warnings"]
-    assert [part in " ".join(warnings) for part in ("TFLOP/s a mm2", "W a mm2", "10.5 GHz", "12 TB/s")] == [True] * 4
-    tame = min(range(len(opened)), key=lambda at: (fields.clock_hz[at], fields.hbm_bytes_per_s[at], fields.rows[at]))
+    assert [
+        part in " ".join(warnings) for part in ("TFLOP/s a mm2", "W a mm2", "10.5 GHz", "12 TB/s")
+    ] == [True] * 4
+    tame = min(
+        range(len(opened)),
+        key=lambda at: (fields.clock_hz[at], fields.hbm_bytes_per_s[at], fields.rows[at]),
+    )
     small = plausibility_of(opened.chip(tame, 2**35))
     assert not any("GHz" in text or "HBM" in text for text in small["warnings"])
 
@@ -71,7 +92,10 @@ def test_peak_a_watt_stands_beside_the_most_frugal_shipped_chip_of_the_process()
     figures = estimates_of(chip)
     assert figures is not None and figure["value"] == chip.peak_flops / figures.design_w
     near = shipped_beside("n7").near
-    assert figure["shipped"] == max(one.peak / one.power for one in near) and not figure["shipped_is_lower_bound"]
+    assert (
+        figure["shipped"] == max(one.peak / one.power for one in near)
+        and not figure["shipped_is_lower_bound"]
+    )
     assert figure["ratio"] == figure["value"] / figure["shipped"]
 
 
@@ -85,10 +109,16 @@ def test_the_number_of_chips_within_a_percent_lies_between_what_is_proved(seed: 
     scale = scale_for(job)
     state = search(job, scale)
     found = certificate_of(
-        closed_chips(state), list(state.evaluated.values()), state.best, job.gap, state.opened.left_out
+        closed_chips(state),
+        list(state.evaluated.values()),
+        state.best,
+        job.gap,
+        state.opened.left_out,
     )
     last = len(job.hbm_bytes) - 1
-    scores = [exact_score(job, scale, state.opened, chip, last) for chip in range(len(state.opened))]
+    scores = [
+        exact_score(job, scale, state.opened, chip, last) for chip in range(len(state.opened))
+    ]
     true = sum(score <= state.best * 1.01 for score in scores)
     assert 1 <= found.near.at_least <= true <= found.near.at_most < len(scores)
 
@@ -96,7 +126,11 @@ def test_the_number_of_chips_within_a_percent_lies_between_what_is_proved(seed: 
 def test_an_answer_says_what_it_holds_under(run: Path, phaze: Callable[..., Ran]) -> None:
     result = json.loads((run / "result.json").read_text())
     setting = result["setting"]
-    assert (setting["rules"], setting["process"], setting["optimizer"]) == ("icml24", "paper-22nm", "sgd")
+    assert (setting["rules"], setting["process"], setting["optimizer"]) == (
+        "icml24",
+        "paper-22nm",
+        "sgd",
+    )
     assert setting["link_bytes_per_s"] > 0 and setting["constants"]["basis"] == "ideal"
     assert result["models"][0]["attention"] == "eager"
     page = (run / "report.html").read_text()
@@ -115,7 +149,9 @@ def test_an_answer_says_what_it_holds_under(run: Path, phaze: Callable[..., Ran]
         assert words in said
 
 
-@pytest.mark.parametrize("path", ["setting.optimizer", "plausibility.warnings", "certificate.near.at_most"])
+@pytest.mark.parametrize(
+    "path", ["setting.optimizer", "plausibility.warnings", "certificate.near.at_most"]
+)
 def test_a_changed_line_is_found(path: str, run: Path, phaze: Callable[..., Ran]) -> None:
     text = (run / "result.json").read_text()
     bad = json.loads(text)

@@ -1,4 +1,5 @@
-"""A run's folder holds its whole question: other files are another question, and lost files do not matter."""
+"""A run's folder holds its whole question: other files are another question, and lost files do not
+matter."""
 
 import json
 import os
@@ -39,7 +40,9 @@ def _preset(kind: str, name: str) -> str:
 
 def _written(folder: Path, rules: str = "icml24") -> Path:
     """A study whose every reference is a relative path, one behind the other."""
-    chip = _preset("chips", "tpu-v4-paper").replace('technology = "paper-22nm"', 'technology = "technology.toml"')
+    chip = _preset("chips", "tpu-v4-paper").replace(
+        'technology = "paper-22nm"', 'technology = "technology.toml"'
+    )
     assert "technology.toml" in chip
     texts = {
         "space.toml": SPACE.replace('base = "tpu-v4-paper"', 'base = "base.toml"').replace(
@@ -49,17 +52,29 @@ def _written(folder: Path, rules: str = "icml24") -> Path:
         "area.toml": chip,
         "baseline.toml": chip,
         "technology.toml": _preset("technologies", "paper-22nm"),
-        "cluster.toml": _preset("clusters", "paper-flat").replace('stack = "ideal"', 'stack = "stack.toml"'),
+        "cluster.toml": _preset("clusters", "paper-flat").replace(
+            'stack = "ideal"', 'stack = "stack.toml"'
+        ),
         "stack.toml": _preset("stacks", "ideal"),
         "g.json": store.dumps(load_model("bert-large", sequence=32)),
-        "study.toml": STUDY.format(rules=rules, stack='stack = "stack.toml"' if rules == "cluster" else ""),
+        "study.toml": STUDY.format(
+            rules=rules, stack='stack = "stack.toml"' if rules == "cluster" else ""
+        ),
     }
     for name, text in texts.items():
         (folder / name).write_text(text)
     return folder
 
 
-FILES = ("space.toml", "base.toml", "area.toml", "baseline.toml", "technology.toml", "cluster.toml", "g.json")
+FILES = (
+    "space.toml",
+    "base.toml",
+    "area.toml",
+    "baseline.toml",
+    "technology.toml",
+    "cluster.toml",
+    "g.json",
+)
 
 
 @pytest.fixture(scope="module")
@@ -102,16 +117,21 @@ def test_a_run_needs_nothing_outside_its_folder(
         ("compare", "--model", "bert-large", "--run", run),
     ):
         ran = phaze(*arguments)
-        # The checker has no rules for money on chips of cores yet; the answer is made from the folder all the same.
+        # The checker has no rules for money on chips of cores yet; the answer is made from the
+        # folder all the same.
         assert ran.code == (3 if arguments[0] == "verify" else 0), (arguments, ran.err, ran.out)
         assert arguments[0] != "verify" or "follows from its study" in " ".join(ran.out.split())
 
 
 def test_the_same_command_goes_on_and_says_the_same(copy: Path, phaze: Callable[..., Ran]) -> None:
-    before = {path.name: path.read_bytes() for path in (copy / "run").iterdir() if path.suffix == ".json"}
+    before = {
+        path.name: path.read_bytes() for path in (copy / "run").iterdir() if path.suffix == ".json"
+    }
     assert set(before) == {"problem.json", "graphs.json", "certificate.json", "result.json"}
     assert phaze("search", "study.toml", "--out", "run").code == 0
-    assert {path.name: path.read_bytes() for path in (copy / "run").iterdir() if path.suffix == ".json"} == before
+    assert {
+        path.name: path.read_bytes() for path in (copy / "run").iterdir() if path.suffix == ".json"
+    } == before
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -146,7 +166,9 @@ def _other(path: Path) -> str:
     return text.replace(old, new)
 
 
-def test_the_same_values_from_other_files_are_the_same_question(copy: Path, phaze: Callable[..., Ran]) -> None:
+def test_the_same_values_from_other_files_are_the_same_question(
+    copy: Path, phaze: Callable[..., Ran]
+) -> None:
     """Where a file lies, and what it says of its sources, changes no answer."""
     (copy / "moved").mkdir()
     text = (copy / "study.toml").read_text()
@@ -158,8 +180,12 @@ def test_the_same_values_from_other_files_are_the_same_question(copy: Path, phaz
     assert ran.code == 0, ran.err
 
 
-@pytest.mark.parametrize("name", ["problem.json", "graphs.json", "files/names.json", "files/1-space.toml"])
-def test_a_changed_or_missing_part_of_the_question_is_seen(copy: Path, name: str, phaze: Callable[..., Ran]) -> None:
+@pytest.mark.parametrize(
+    "name", ["problem.json", "graphs.json", "files/names.json", "files/1-space.toml"]
+)
+def test_a_changed_or_missing_part_of_the_question_is_seen(
+    copy: Path, name: str, phaze: Callable[..., Ran]
+) -> None:
     path = copy / "run" / name
     text = path.read_text()
     if name.endswith("s.json") or name == "problem.json":
@@ -169,10 +195,14 @@ def test_a_changed_or_missing_part_of_the_question_is_seen(copy: Path, name: str
     assert phaze("verify", "run").code in (1, 2)
 
 
-def test_a_copy_that_leads_out_of_the_folder_is_not_read(copy: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_copy_that_leads_out_of_the_folder_is_not_read(
+    copy: Path, phaze: Callable[..., Ran]
+) -> None:
     names = json.loads((copy / "run" / "files" / "names.json").read_text())
     for lead in ("../study.toml", str(copy / "space.toml"), 3):
-        (copy / "run" / "files" / "names.json").write_text(json.dumps({**names, "space.toml": lead}))
+        (copy / "run" / "files" / "names.json").write_text(
+            json.dumps({**names, "space.toml": lead})
+        )
         ran = phaze("verify", "run")
         assert ran.code == 2 and "keeps no copy" in ran.err
 

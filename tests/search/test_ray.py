@@ -1,4 +1,5 @@
-"""The engine on a real Ray: the same bytes as local, whatever dies; refusals in one sentence; nothing left running."""
+"""The engine on a real Ray: the same bytes as local, whatever dies; refusals in one sentence;
+nothing left running."""
 
 import importlib.util
 import json
@@ -32,12 +33,16 @@ from tests.search.made import made_job, made_task
 from tests.search.test_study import SPACE
 from tests.search.test_verify import STUDY
 
-needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed; make test does")
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="Ray is not installed; make test does"
+)
 
 
 def _job() -> SearchJob:
     job = made_job((made_task(7, widths=(1, 2)),), gap=1e-4)
-    return SearchJob(job.name, job.models, job.space, job.hbm_bytes, job.objective, job.gap, "made", 2)
+    return SearchJob(
+        job.name, job.models, job.space, job.hbm_bytes, job.objective, job.gap, "made", 2
+    )
 
 
 def _state() -> SearchState:
@@ -76,16 +81,25 @@ def engine() -> Iterator[RayEngine]:
 
 
 @needs_ray
-def test_ray_gives_the_bytes_of_local_and_a_killed_worker_changes_nothing(engine: RayEngine, tmp_path: Path) -> None:
-    plain, away = run_in(tmp_path / "local", Papers(""), _job()), run_in(tmp_path / "ray", Papers(""), _job(), engine)
+def test_ray_gives_the_bytes_of_local_and_a_killed_worker_changes_nothing(
+    engine: RayEngine, tmp_path: Path
+) -> None:
+    plain, away = (
+        run_in(tmp_path / "local", Papers(""), _job()),
+        run_in(tmp_path / "ray", Papers(""), _job(), engine),
+    )
     for name in (RESULT, JOURNAL):
-        assert (tmp_path / "ray" / name).read_bytes() == (tmp_path / "local" / name).read_bytes(), name
+        assert (tmp_path / "ray" / name).read_bytes() == (tmp_path / "local" / name).read_bytes(), (
+            name
+        )
     assert away.state.known.sentence == plain.state.known.sentence
     state = _state()
     chips = list(range(0, len(state.arrays), 3))
     whole = in_process(state, chips, float("inf"))
     frozen = _workers(engine.process.pid)[0]
-    os.kill(frozen, signal.SIGSTOP)  # it takes a chip and never answers, until it is killed in the middle of it
+    os.kill(
+        frozen, signal.SIGSTOP
+    )  # it takes a chip and never answers, until it is killed in the middle of it
     threading.Timer(1.0, os.kill, (frozen, signal.SIGKILL)).start()
     assert engine(state, chips, float("inf")) == whole
     assert frozen not in _workers(engine.process.pid)
@@ -100,7 +114,15 @@ def _made(folder: Path) -> None:
 
 
 def _start(folder: Path, run: str, *more: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "phaze", "search", str(folder / "study.toml"), "--out", str(folder / run)]
+    command = [
+        sys.executable,
+        "-m",
+        "phaze",
+        "search",
+        str(folder / "study.toml"),
+        "--out",
+        str(folder / run),
+    ]
     command += ["--set", "search.round_size=2", "--gap", "0", *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -121,7 +143,9 @@ def _bridge(driver: int) -> int:
 
 @needs_ray
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
-def test_a_search_that_is_stopped_leaves_nothing_running_and_goes_on(sign: signal.Signals, tmp_path: Path) -> None:
+def test_a_search_that_is_stopped_leaves_nothing_running_and_goes_on(
+    sign: signal.Signals, tmp_path: Path
+) -> None:
     _made(tmp_path)
     local = _start(tmp_path, "local", "--workers", "1")
     process = _start(tmp_path, "run", *RAY)
@@ -137,16 +161,30 @@ def test_a_search_that_is_stopped_leaves_nothing_running_and_goes_on(sign: signa
     assert local.wait() == 0
     assert _start(tmp_path, "run", "--workers", "1").wait() == 0
     for name in (RESULT, JOURNAL):
-        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "local" / name).read_bytes(), name
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "local" / name).read_bytes(), (
+            name
+        )
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--engine", "ray", "--address", "127.0.0.1:1"], "--address: nothing answers at 127.0.0.1:1 (Connection"),
-        (["--engine", "ray", "--address", "nowhere"], "--address: 'nowhere' is not an address; give auto, local or"),
-        (["--engine", "ray", "--address", "host:99999"], "--address: 'host:99999' is not an address; give auto"),
-        (["--engine", "ray", "--address", "no.such.host.invalid:6379"], "nothing answers at no.such.host.invalid"),
+        (
+            ["--engine", "ray", "--address", "127.0.0.1:1"],
+            "--address: nothing answers at 127.0.0.1:1 (Connection",
+        ),
+        (
+            ["--engine", "ray", "--address", "nowhere"],
+            "--address: 'nowhere' is not an address; give auto, local or",
+        ),
+        (
+            ["--engine", "ray", "--address", "host:99999"],
+            "--address: 'host:99999' is not an address; give auto",
+        ),
+        (
+            ["--engine", "ray", "--address", "no.such.host.invalid:6379"],
+            "nothing answers at no.such.host.invalid",
+        ),
         (["--engine", "rya"], "--engine: unknown engine 'rya'; did you mean 'ray'"),
         (["--address", "auto"], "--address: the engine 'local' has no address; add --engine ray"),
         (["--workers", "-1"], "--workers: -1 is not a number of workers"),
@@ -167,7 +205,10 @@ def test_without_ray_it_is_said_how_to_install_it(
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     ran = phaze("search", "--model", "bert-large", "--engine", "ray", "--out", tmp_path)
     assert ran.code == 2
-    assert ran.err == "phaze: --engine ray: Ray is not installed; pip install -e '.[ray]' in phaze's folder.\n"
+    assert (
+        ran.err
+        == "phaze: --engine ray: Ray is not installed; pip install -e '.[ray]' in phaze's folder.\n"
+    )
 
 
 @needs_ray
@@ -200,7 +241,9 @@ def test_ten_killed_workers_lose_nothing(engine: RayEngine) -> None:
 
 @needs_ray
 @pytest.mark.slow
-def test_a_chip_whose_workers_die_three_times_has_failed_and_keeps_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chip_whose_workers_die_three_times_has_failed_and_keeps_its_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     state, plain = _state(), SearchState.item
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
 
@@ -214,12 +257,17 @@ def test_a_chip_whose_workers_die_three_times_has_failed_and_keeps_its_bound(mon
         monkeypatch.setattr(SearchState, "item", deadly)
         found = engine(state, [0, 1, 2], float("inf"))
     assert [found[0], found[2]] == [expected[0], expected[2]]
-    assert found[1].error == "its worker died" and found[1].lower == state.scored()[1] <= expected[1].score
+    assert (
+        found[1].error == "its worker died"
+        and found[1].lower == state.scored()[1] <= expected[1].score
+    )
 
 
 @needs_ray
 @pytest.mark.slow
-@pytest.mark.parametrize("parts", [("gcs_server",), ("raylet/raylet",), ("gcs_server", "raylet/raylet", "ray::")])
+@pytest.mark.parametrize(
+    "parts", [("gcs_server",), ("raylet/raylet",), ("gcs_server", "raylet/raylet", "ray::")]
+)
 def test_a_lost_cluster_is_one_sentence(parts: tuple[str, ...], engine: RayEngine) -> None:
     state = _state()
     chips = list(range(len(state.arrays)))
@@ -260,11 +308,16 @@ def test_a_driver_killed_ten_times_goes_on(tmp_path: Path) -> None:
         for _ in range(5):
             _killed_after(_start(tmp_path, name, *RAY), rng.uniform(0.2, 1.0) * took)
             with sqlite3.connect(tmp_path / name / JOURNAL) as base:
-                there = base.execute("SELECT count(*) FROM sqlite_master WHERE name = 'evaluated'").fetchone()[0]
+                there = base.execute(
+                    "SELECT count(*) FROM sqlite_master WHERE name = 'evaluated'"
+                ).fetchone()[0]
                 rows = base.execute("SELECT count(*) FROM evaluated").fetchone()[0] if there else 0
             base.close()
             assert rows >= before
             before = rows
         assert _start(tmp_path, name, *RAY).wait() == 0
         assert (tmp_path / name / RESULT).read_bytes() == (tmp_path / "whole" / RESULT).read_bytes()
-        assert json.loads((tmp_path / name / RESULT).read_text())["certificate"]["closed"]["failed"] == 0
+        assert (
+            json.loads((tmp_path / name / RESULT).read_text())["certificate"]["closed"]["failed"]
+            == 0
+        )

@@ -29,14 +29,25 @@ def _node(home: Path, *arguments: str, mode: str = "token") -> "subprocess.Popen
     """``ray start`` on a machine of its own, as far as its home folder makes one."""
     home.mkdir(exist_ok=True)
     told = {**os.environ, "HOME": str(home), "RAY_AUTH_MODE": mode, "RAY_USAGE_STATS_ENABLED": "0"}
-    command = [str(Path(sys.executable).parent / "ray"), "start", *arguments, "--num-cpus", "1", "--block"]
+    command = [
+        str(Path(sys.executable).parent / "ray"),
+        "start",
+        *arguments,
+        "--num-cpus",
+        "1",
+        "--block",
+    ]
     with (home / "log").open("w") as log:
-        return subprocess.Popen(command, env=told, stdout=log, stderr=log, text=True, start_new_session=True)
+        return subprocess.Popen(
+            command, env=told, stdout=log, stderr=log, text=True, start_new_session=True
+        )
 
 
 @needs_ray
 @pytest.mark.slow
-def test_a_second_machine_joins_with_the_token_of_the_first_as_the_document_says(tmp_path: Path) -> None:
+def test_a_second_machine_joins_with_the_token_of_the_first_as_the_document_says(
+    tmp_path: Path,
+) -> None:
     _made(tmp_path)
     short = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # the names of sockets must be short
     first, second, port = short / "a", short / "b", _free_port()
@@ -57,8 +68,25 @@ def test_a_second_machine_joins_with_the_token_of_the_first_as_the_document_says
         shutil.copy(first / ".ray" / "auth_token", second / ".ray" / "auth_token")
         nodes.append(_node(second, "--address", address))
         assert _until(lambda: "Ray runtime started" in (second / "log").read_text(), 180)
-        command = [sys.executable, "-m", "phaze", "search", str(tmp_path / "study.toml"), "--gap", "0"]
-        more = ["--out", str(tmp_path / "run"), "--engine", "ray", "--address", address, "--workers", "2"]
+        command = [
+            sys.executable,
+            "-m",
+            "phaze",
+            "search",
+            str(tmp_path / "study.toml"),
+            "--gap",
+            "0",
+        ]
+        more = [
+            "--out",
+            str(tmp_path / "run"),
+            "--engine",
+            "ray",
+            "--address",
+            address,
+            "--workers",
+            "2",
+        ]
         done = subprocess.run(
             [*command, *more, "--set", "search.round_size=2"],
             env={**told, "RAY_AUTH_MODE": "token"},

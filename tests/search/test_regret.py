@@ -1,4 +1,5 @@
-"""Least regret: the baseline of every model is its own best, and the answer has the least of the greatest regrets."""
+"""Least regret: the baseline of every model is its own best, and the answer has the least of the
+greatest regrets."""
 
 from dataclasses import replace
 

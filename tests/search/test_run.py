@@ -1,4 +1,5 @@
-"""The search: the answer of exhaustive evaluation, honest bounds, and the same whatever the configuration."""
+"""The search: the answer of exhaustive evaluation, honest bounds, and the same whatever the
+configuration."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,17 +22,24 @@ from tests.search.made import GIB, MIB, exact_score, made_job, made_task
 def _scale(job: SearchJob) -> Scale:
     rates = [float(task.training.batch) for task in job.models]
     return scale_of(
-        job.objective, [task.weight for task in job.models], rates, [0.01 * (i + 1) for i in range(len(rates))]
+        job.objective,
+        [task.weight for task in job.models],
+        rates,
+        [0.01 * (i + 1) for i in range(len(rates))],
     )
 
 
 def _check_against_exhaustive(job: SearchJob) -> SearchState:
-    """Every chip and memory by the plain path: the same best chip, and every recorded bound below its truth."""
+    """Every chip and memory by the plain path: the same best chip, and every recorded bound below
+    its truth."""
     scale, opened = _scale(job), enumerate_space(job.space)
     state = search(job, scale)
     best = best_of(state)
     scores = np.array(
-        [[exact_score(job, scale, opened, c, h) for h in range(len(job.hbm_bytes))] for c in range(len(opened))]
+        [
+            [exact_score(job, scale, opened, c, h) for h in range(len(job.hbm_bytes))]
+            for c in range(len(opened))
+        ]
     )
     if best is None:
         assert np.isinf(scores).all()
@@ -58,7 +66,9 @@ def test_the_answer_is_that_of_exhaustive_evaluation(seed: int) -> None:
     _check_against_exhaustive(made_job((made_task(seed, widths=(1, 2) if seed % 2 else (1,)),)))
 
 
-@pytest.mark.parametrize("kind", ["throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"])
+@pytest.mark.parametrize(
+    "kind", ["throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"]
+)
 def test_other_objectives_too(kind: Kind) -> None:
     _check_against_exhaustive(made_job((made_task(11, microbatches=(1,)),), kind, rows=[64]))
 
@@ -126,11 +136,14 @@ def test_nothing_feasible_is_an_answer() -> None:
 
 @st.composite
 def _jobs(draw: st.DrawFn) -> SearchJob:
-    """Any search: a space of up to a few hundred chips on any axes, one or two models, any objective, mean, rules."""
+    """Any search: a space of up to a few hundred chips on any axes, one or two models, any
+    objective, mean, rules."""
     few: dict[str, list[Any]] = {
-        "tensor_cores": [1, 2, 8, 64], "rows": [16, 64, 256], "columns": [32, 128], "vector_cores": [1, 4, 32],
+        "tensor_cores": [1, 2, 8, 64], "rows": [16, 64, 256], "columns": [32, 128],
+        "vector_cores": [1, 4, 32],
         "lanes": [8, 64], "global_buffer": [2 * MIB, 32 * MIB], "tensor_buffer": [4096, 2**18],
-        "vector_buffer": [1024, 2**16], "global_bandwidth": [1e12, 4e12], "hbm_bandwidth": [3e11, 1.2e12],
+        "vector_buffer": [1024, 2**16], "global_bandwidth": [1e12, 4e12],
+        "hbm_bandwidth": [3e11, 1.2e12],
         "links": [1e9, 2**32, 1e11], "clock": [7e8, 1.05e9],
     }  # fmt: skip
     axes: dict[str, Any] = {
@@ -141,17 +154,35 @@ def _jobs(draw: st.DrawFn) -> SearchJob:
     for name in draw(st.sets(st.sampled_from(sorted(set(few) - set(axes))), max_size=2)):
         axes[name] = few[name][:2]
     tied = draw(st.sampled_from(["", "lanes", "vector_cores"]))
-    axes |= {"lanes": "columns"} if tied == "lanes" else {"vector_cores": "tensor_cores"} if tied else {}
+    axes |= (
+        {"lanes": "columns"}
+        if tied == "lanes"
+        else {"vector_cores": "tensor_cores"}
+        if tied
+        else {}
+    )
     seeds = draw(st.lists(st.integers(0, 10**6), min_size=1, max_size=2, unique=True))
     widths = draw(st.sampled_from([(1,), (1, 2)]))
     tasks = tuple(made_task(seed, widths, draw(st.sampled_from([(1,), (1, 2)]))) for seed in seeds)
-    keep = {"area_of": "tpu-v4-paper"} | draw(st.sampled_from([{}, {"most_usd": 350.0}, {"most_power": 60.0}]))
-    job = made_job(tasks, draw(st.sampled_from(KINDS)), draw(st.sampled_from([0.0, 0.0, 0.01])), **axes)
-    objective = replace(job.objective, mean=draw(st.sampled_from(["geometric", "arithmetic", "regret"])))
+    keep = {"area_of": "tpu-v4-paper"} | draw(
+        st.sampled_from([{}, {"most_usd": 350.0}, {"most_power": 60.0}])
+    )
+    job = made_job(
+        tasks, draw(st.sampled_from(KINDS)), draw(st.sampled_from([0.0, 0.0, 0.01])), **axes
+    )
+    objective = replace(
+        job.objective, mean=draw(st.sampled_from(["geometric", "arithmetic", "regret"]))
+    )
     memories = draw(st.sampled_from([(128 * MIB, GIB), (96 * MIB, 8 * GIB, 16 * GIB)]))
     raw = job.space.model_dump(by_alias=True) | {"keep": keep}
     space = space_in(raw, "made")
-    return replace(job, objective=objective, hbm_bytes=memories, space=space, round_size=draw(st.integers(1, 8)))
+    return replace(
+        job,
+        objective=objective,
+        hbm_bytes=memories,
+        space=space,
+        round_size=draw(st.integers(1, 8)),
+    )
 
 
 @settings(max_examples=6, deadline=None)
@@ -168,12 +199,22 @@ def test_many_answers_are_those_of_exhaustive_evaluation(job: SearchJob) -> None
 
 
 def test_rates_as_axes_too() -> None:
-    job = made_job((made_task(81, microbatches=(1,)),), "throughput_per_watt", rows=[64], hbm_bandwidth=[6e11, 1.2e12])
+    job = made_job(
+        (made_task(81, microbatches=(1,)),),
+        "throughput_per_watt",
+        rows=[64],
+        hbm_bandwidth=[6e11, 1.2e12],
+    )
     _check_against_exhaustive(job)
 
 
 def test_a_chips_own_links_carry_its_traffic() -> None:
-    job = made_job((made_task(91, widths=(1, 2), microbatches=(1,)),), rows=[64], lanes=[16], links=[1e8, 2**32])
+    job = made_job(
+        (made_task(91, widths=(1, 2), microbatches=(1,)),),
+        rows=[64],
+        lanes=[16],
+        links=[1e8, 2**32],
+    )
     state = _check_against_exhaustive(job)
     slow = state.opened.link_bytes_per_s == 1e8
     alone, split = begin(job, state.opened, state.scale).times[0]

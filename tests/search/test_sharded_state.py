@@ -36,14 +36,18 @@ MEMORIES = st.sampled_from([MIB // 2, MIB, 2 * MIB, 64 * MIB])
 
 @settings(max_examples=4, deadline=None)
 @given(DRAWN, MEMORIES, st.integers(0, 2**32))
-def test_no_plan_undercuts_a_bound_where_groups_share_out_state(task: ModelTask, hbm_bytes: int, seed: int) -> None:
+def test_no_plan_undercuts_a_bound_where_groups_share_out_state(
+    task: ModelTask, hbm_bytes: int, seed: int
+) -> None:
     _check_bounds(task, hbm_bytes, seed)
 
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(DRAWN, MEMORIES, st.integers(0, 2**32))
-def test_no_plan_undercuts_many_bounds_where_groups_share_out_state(task: ModelTask, hbm_bytes: int, seed: int) -> None:
+def test_no_plan_undercuts_many_bounds_where_groups_share_out_state(
+    task: ModelTask, hbm_bytes: int, seed: int
+) -> None:
     _check_bounds(task, hbm_bytes, seed)
 
 
@@ -63,17 +67,25 @@ JOB: dict[str, Any] = {"devices": 64, "batch": 256, "microbatches": [1], "zero":
         ("cluster", {"zero": 0}, "training.shard: ZeRO 0 shards no state"),
         ("cluster", {"shard": [128]}, "training.shard: 128 ranks of 64 devices"),
         ("cluster", {"shard": [1]}, "shard"),
-        ("icml24", {"zero": 1}, "training.shard: the stack icml24 reduces gradients over one flat link"),
+        (
+            "icml24",
+            {"zero": 1},
+            "training.shard: the stack icml24 reduces gradients over one flat link",
+        ),
     ],
 )
-def test_what_cannot_share_out_state_so_is_refused(rules: str, changes: dict[str, Any], seen: str) -> None:
+def test_what_cannot_share_out_state_so_is_refused(
+    rules: str, changes: dict[str, Any], seen: str
+) -> None:
     with pytest.raises(InputError, match=seen):
         question_of(study_of({**STUDY, "rules": rules, "training": JOB | changes}, "study"))
 
 
 def test_a_mixture_whose_experts_are_shared_out_is_refused() -> None:
     raw = {**STUDY, "models": ["mixtral-8x7b"], "training": {**JOB, "expert": [1, 8]}}
-    with pytest.raises(InputError, match=r"training.shard: \[8\] with training.expert \[1, 8\] is not priced"):
+    with pytest.raises(
+        InputError, match=r"training.shard: \[8\] with training.expert \[1, 8\] is not priced"
+    ):
         question_of(study_of(raw, "study"))
 
 
@@ -91,9 +103,13 @@ def test_a_study_of_groups_goes_through_every_command(phaze: Phaze, tmp_path: Pa
         ran = phaze(command, run)
         assert ran.code == 0, (command, ran.out, ran.err)
     assert "hybrid sharding over 8 of 64 replicas" in phaze("explain", run, "--json").out
-    rows = json.loads(phaze("compare", study, "--chip", "h100", "--chip", "h200", "--json").out)["rows"]
+    rows = json.loads(phaze("compare", study, "--chip", "h100", "--chip", "h200", "--json").out)[
+        "rows"
+    ]
     assert {row["shard"] for row in rows if row["throughput_per_s"] is not None} == {8}
-    front = json.loads(phaze("front", study, "--of", "throughput,area", "--out", tmp_path / "front", "--json").out)
+    front = json.loads(
+        phaze("front", study, "--of", "throughput,area", "--out", tmp_path / "front", "--json").out
+    )
     assert {model["shard"] for point in front["points"] for model in point["models"]} == {8}
     assert phaze("report", tmp_path / "front").code == 0
     over = "cluster.levels.fabric.bandwidth=25e9,100e9"

@@ -1,4 +1,5 @@
-"""Searches over context and expert degrees: honest bounds, and the answer of exhaustive evaluation."""
+"""Searches over context and expert degrees: honest bounds, and the answer of exhaustive
+evaluation."""
 
 from typing import Any
 
@@ -42,12 +43,16 @@ def test_no_plan_undercuts_a_bound_where_ranks_share_sequences_and_experts(
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(DRAWN, MEMORIES, st.integers(0, 2**32))
-def test_no_plan_undercuts_many_bounds_where_ranks_share(task: ModelTask, hbm_bytes: int, seed: int) -> None:
+def test_no_plan_undercuts_many_bounds_where_ranks_share(
+    task: ModelTask, hbm_bytes: int, seed: int
+) -> None:
     _check_bounds(task, hbm_bytes, seed)
 
 
 def test_the_answer_over_degrees_is_that_of_exhaustive_evaluation() -> None:
-    task = cluster_task("mixture", microbatches=(1,), zeros=(0, 1, 2, 3), devices=8, batch=16, **DEGREES)
+    task = cluster_task(
+        "mixture", microbatches=(1,), zeros=(0, 1, 2, 3), devices=8, batch=16, **DEGREES
+    )
     job = cluster_job((task,), hbm=(24 * GIB,), rows=[16], lanes=[16, 64])
     state = _check_against_exhaustive(job)
     best = best_of(state)

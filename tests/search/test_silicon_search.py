@@ -1,4 +1,5 @@
-"""Searches of chips of clusters: the answer of exhaustive evaluation, own memories and links, and the proof."""
+"""Searches of chips of clusters: the answer of exhaustive evaluation, own memories and links, and
+the proof."""
 
 import json
 from collections.abc import Callable
@@ -83,7 +84,10 @@ def test_any_search_of_clusters_is_exhaustive(
     gap: float,
 ) -> None:
     space = silicon_space(
-        keep={"sustained_power": watts, "most_area": area}, clusters=clusters, rows=rows, hbm_stacks=stacks
+        keep={"sustained_power": watts, "most_area": area},
+        clusters=clusters,
+        rows=rows,
+        hbm_stacks=stacks,
     )
     if len(enumerate_space(space)):
         task = cluster_task(model, stack=stack, microbatches=(2,))
@@ -126,12 +130,22 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("silicon")
     (folder / "space.json").write_text(json.dumps(SMALL))
     (folder / "study.toml").write_text(STUDY)
-    words = ["search", str(folder / "study.toml"), "--out", str(folder / "run"), "--workers", "1", "--json"]
+    words = [
+        "search",
+        str(folder / "study.toml"),
+        "--out",
+        str(folder / "run"),
+        "--workers",
+        "1",
+        "--json",
+    ]
     assert exit_code_of(app, words) == 0
     return folder / "run"
 
 
-def test_a_run_is_verified_and_says_what_its_chip_is_made_of(run: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_run_is_verified_and_says_what_its_chip_is_made_of(
+    run: Path, phaze: Callable[..., Ran]
+) -> None:
     done = phaze("verify", str(run), "--all")
     assert done.code == 0, done.out + done.err
     chip = json.loads((run / "result.json").read_text())["chip"]
@@ -150,16 +164,21 @@ def test_a_chip_at_the_end_of_an_axis_says_so(run: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"), [("rules=icml24", "such as paper-flat"), ('hbm=["80 GiB"]', "leave it out")]
+    ("change", "words"),
+    [("rules=icml24", "such as paper-flat"), ('hbm=["80 GiB"]', "leave it out")],
 )
 def test_what_chips_of_clusters_cannot_be_asked_is_refused(
     change: str, words: str, run: Path, phaze: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    done = phaze("search", str(run.parent / "study.toml"), "--set", change, "--out", str(tmp_path / "other"))
+    done = phaze(
+        "search", str(run.parent / "study.toml"), "--set", change, "--out", str(tmp_path / "other")
+    )
     assert done.code == 2 and words in done.err
 
 
-def test_a_searched_chip_and_a_real_one_stand_on_the_same_basis(run: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_searched_chip_and_a_real_one_stand_on_the_same_basis(
+    run: Path, phaze: Callable[..., Ran]
+) -> None:
     done = phaze("compare", "--run", str(run), "--chip", "a100-80gb", "--json")
     rows = json.loads(done.out)["rows"]
     assert {row["basis"] for row in rows} == {"held"}
@@ -169,20 +188,40 @@ def test_a_searched_chip_and_a_real_one_stand_on_the_same_basis(run: Path, phaze
     assert found[result["chip"]["name"]] == pytest.approx(result["models"][0]["throughput_per_s"])
     assert found["a100-80gb"] < found["h100"]
     # What the stack leaves on the generation of the space's base, printed with the answer.
-    assert result["setting"]["constants"]["software_share"] == dict(load_stack("megatron-core").software_share)["n5"]
+    assert (
+        result["setting"]["constants"]["software_share"]
+        == dict(load_stack("megatron-core").software_share)["n5"]
+    )
 
 
 @pytest.mark.slow
-def test_other_questions_of_a_space_of_clusters_are_answered(run: Path, phaze: Callable[..., Ran]) -> None:
+def test_other_questions_of_a_space_of_clusters_are_answered(
+    run: Path, phaze: Callable[..., Ran]
+) -> None:
     told = json.loads(phaze("explain", str(run), "--json", "--instead", "lanes=128").out)
-    assert {one["axis"] for one in told["neighbours"]} == {"clusters", "lanes", "hbm_stacks", "links"}
+    assert {one["axis"] for one in told["neighbours"]} == {
+        "clusters",
+        "lanes",
+        "hbm_stacks",
+        "links",
+    }
     assert all(one["gain"] <= 1e-9 for one in told["neighbours"] if one["refused"] is None)
     assert told["instead"][0]["gain"] <= 1e-9
     study, folder = str(run.parent / "study.toml"), str(run.parent / "front")
-    front = json.loads(phaze("front", study, "--of", "throughput,power,price", "--out", folder, "--json").out)
+    front = json.loads(
+        phaze("front", study, "--of", "throughput,power,price", "--out", folder, "--json").out
+    )
     assert len(front["points"]) > 1
     assert phaze("verify", folder, "--all").code == 0
-    swept = phaze("sweep", study, "--over", "budget.power=150,180", "--out", str(run.parent / "sweep"), "--json")
+    swept = phaze(
+        "sweep",
+        study,
+        "--over",
+        "budget.power=150,180",
+        "--out",
+        str(run.parent / "sweep"),
+        "--json",
+    )
     first, last = json.loads(swept.out)["points"]
     assert first["score"] >= last["score"]
     assert "hbm_stacks" in phaze("export", str(run), "--to", "csv").out

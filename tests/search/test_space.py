@@ -24,7 +24,9 @@ def test_the_papers_space_has_the_papers_counts() -> None:
     chips = enumerate_space(core_space("paper"))
     assert (len(chips), chips.tensor_parts(), chips.vector_parts()) == (29_360, 4_186, 697)
     without_buffer = {
-        "tensor": len({*zip(chips.chips.clusters, chips.chips.rows, chips.chips.columns, strict=True)}),
+        "tensor": len(
+            {*zip(chips.chips.clusters, chips.chips.rows, chips.chips.columns, strict=True)}
+        ),
         "vector": len({*zip(chips.chips.vectors, chips.chips.lanes, strict=True)}),
     }
     assert without_buffer == {"tensor": 620, "vector": 101}
@@ -70,7 +72,12 @@ def test_a_range_by_step_is_pythons_range(start: int, more: int, step: int) -> N
 
 
 @pytest.mark.parametrize(
-    "raw", [{"from": 1, "to": 4}, {"from": 1, "to": 4, "times": 2, "step": 1}, {"from": 4, "to": 1, "step": 1}]
+    "raw",
+    [
+        {"from": 1, "to": 4},
+        {"from": 1, "to": 4, "times": 2, "step": 1},
+        {"from": 4, "to": 1, "step": 1},
+    ],
 )
 def test_a_range_is_either_by_factor_or_by_step(raw: dict[str, int]) -> None:
     with pytest.raises(InputError, match=r"times or step|at least from|greater than 0"):
@@ -93,14 +100,26 @@ def test_kept_chips_are_those_of_the_rule(share: float, single: bool) -> None:
 
 
 def test_an_empty_space_counts_nothing() -> None:
-    huge = {"tensor_cores": [4096], "rows": [256], "columns": [256], "vector_cores": [1], "lanes": "columns"}
+    huge = {
+        "tensor_cores": [4096],
+        "rows": [256],
+        "columns": [256],
+        "vector_cores": [1],
+        "lanes": "columns",
+    }
     chips = enumerate_space(_small(axes={**huge, "global_buffer": ["2 MiB"]}))
     assert (len(chips), chips.tensor_parts(), chips.vector_parts()) == (0, 0, 0)
 
 
 def test_a_space_too_large_to_lay_out_is_refused() -> None:
     wide = {"from": 1, "to": 100_000, "step": 1}
-    axes = {"tensor_cores": wide, "rows": wide, "columns": [1], "vector_cores": [1], "lanes": "columns"}
+    axes = {
+        "tensor_cores": wide,
+        "rows": wide,
+        "columns": [1],
+        "vector_cores": [1],
+        "lanes": "columns",
+    }
     with pytest.raises(InputError, match="combinations"):
         enumerate_space(_small(axes={**axes, "global_buffer": ["2 MiB"]}))
 
@@ -144,7 +163,9 @@ def test_any_field_is_an_axis_and_a_chip_is_its_row(name: str) -> None:
     for number in range(0, len(opened), 1 + len(opened) // 7):
         chip = opened.chip(number, 2**35)
         row = columns_of([chip])
-        assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
+        assert all(
+            getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays)
+        )
         assert areas_in(technology, chip).total == pytest.approx(opened.area_mm2[number])
         assert chip.links.bandwidth_bytes_per_s == opened.chips.link_bytes_per_s[number]
 
@@ -173,7 +194,11 @@ def test_power_and_price_are_constraints_and_every_combination_is_counted() -> N
     chips = [opened.chip(i, 2**30) for i in range(len(opened))]
     watts = [full_rate_power(chip).design_w for chip in chips]
     hbm_usd = 2**30 / 1e9 * load_terms().hbm_usd_per_gb
-    usd = [cost.usd - hbm_usd for chip in chips if (cost := manufacturing_of(chip, load_terms())) is not None]
+    usd = [
+        cost.usd - hbm_usd
+        for chip in chips
+        if (cost := manufacturing_of(chip, load_terms())) is not None
+    ]
     most_w, most_usd = float(np.median(watts)), float(np.quantile(usd, 0.7))
     tight = _small(keep={"most_area": "200 mm2", "most_power": most_w, "most_usd": most_usd})
     kept = enumerate_space(tight)
@@ -207,7 +232,11 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     from phaze.hardware.columns import columns_of
 
     axes = _small().axes.model_dump(by_alias=True, exclude_none=True)
-    rates = {"hbm_bandwidth": ["600 GB/s", "1200 GB/s"], "clock": [7e8, 1.05e9], "global_bandwidth": [2e12, 4e12]}
+    rates = {
+        "hbm_bandwidth": ["600 GB/s", "1200 GB/s"],
+        "clock": [7e8, 1.05e9],
+        "global_bandwidth": [2e12, 4e12],
+    }
     space = _small(axes=axes | rates)
     opened = enumerate_space(space)
     assert len(space) == len(opened) == 8 * len(enumerate_space(_small()))
@@ -217,6 +246,8 @@ def test_rates_are_axes_too_and_a_chip_is_its_row() -> None:
     for number in range(0, len(opened), 17):
         chip = opened.chip(number, 2**35)
         row = columns_of([chip])
-        assert all(getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays))
+        assert all(
+            getattr(arrays, f.name)[number] == getattr(row, f.name)[0] for f in fields(arrays)
+        )
         assert areas_in(technology, chip).total == pytest.approx(opened.area_mm2[number])
         assert full_rate_power(chip).design_w == pytest.approx(watts[number])

@@ -1,4 +1,5 @@
-"""The answer of a search whose time was up before a chip was evaluated: feasible, checked, and no more than it says."""
+"""The answer of a search whose time was up before a chip was evaluated: feasible, checked, and no
+more than it says."""
 
 import json
 import os
@@ -36,7 +37,9 @@ def run(study: Path, tmp_path: Path, phaze: Callable[..., Ran]) -> Path:
     return folder
 
 
-def test_an_answer_without_time_holds_and_claims_nothing(run: Path, phaze: Callable[..., Ran]) -> None:
+def test_an_answer_without_time_holds_and_claims_nothing(
+    run: Path, phaze: Callable[..., Ran]
+) -> None:
     ran = phaze("verify", str(run), "--all")
     assert ran.code == 0, ran.out
     assert "more than 100 %" in " ".join(ran.out.split()) and "gap 1" in ran.out
@@ -63,7 +66,10 @@ def test_the_page_and_the_trace_of_a_provisional_answer_show_its_list_schedules(
     run: Path, tmp_path: Path, phaze: Callable[..., Ran]
 ) -> None:
     assert phaze("report", str(run)).code == 0
-    assert "this design is feasible, the first that fits, not optimised" in (run / "report.html").read_text()
+    assert (
+        "this design is feasible, the first that fits, not optimised"
+        in (run / "report.html").read_text()
+    )
     ran = phaze("export", str(run), "--to", "perfetto", "--out", str(tmp_path / "trace.json"))
     assert ran.code == 0, ran.err
 
@@ -78,13 +84,20 @@ def test_a_model_given_where_a_study_belongs_is_that_model(
     tmp_path: Path, phaze: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    named, given = (phaze("compare", *said, "--json") for said in (("bert-large",), ("--model", "bert-large")))
+    named, given = (
+        phaze("compare", *said, "--json") for said in (("bert-large",), ("--model", "bert-large"))
+    )
     assert named.code == 0 and named.out == given.out
 
 
-@pytest.mark.parametrize("command", [("search",), ("front", "--of", "throughput,area"), ("compare",)])
+@pytest.mark.parametrize(
+    "command", [("search",), ("front", "--of", "throughput,area"), ("compare",)]
+)
 def test_a_name_that_is_neither_study_nor_model_is_one_sentence(
-    tmp_path: Path, phaze: Callable[..., Ran], command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    phaze: Callable[..., Ran],
+    command: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ran = phaze(*command, "bert-larg")
@@ -107,7 +120,9 @@ def test_the_limit_of_a_search_that_takes_minutes_holds(limit_s: int, tmp_path: 
         str(limit_s),
     ]
     began = time.monotonic()
-    ran = subprocess.run([*command, "--out", str(tmp_path / "run")], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [*command, "--out", str(tmp_path / "run")], capture_output=True, text=True, check=False
+    )
     took = time.monotonic() - began
     assert ran.returncode == 0, ran.stderr
     # Whoever shares the machine takes a part of every second.

@@ -1,4 +1,5 @@
-"""Studies: defaults, settings, graph files, refusals with their path, and the command end to end on a small space."""
+"""Studies: defaults, settings, graph files, refusals with their path, and the command end to end on
+a small space."""
 
 import json
 import re
@@ -55,7 +56,9 @@ batch = 16
     return tmp_path / "study.toml"
 
 
-def test_a_search_writes_its_folder_and_says_the_same_again(study: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_search_writes_its_folder_and_says_the_same_again(
+    study: Path, phaze: Callable[..., Ran]
+) -> None:
     first = phaze("search", study, "--out", study.parent / "run", "--json")
     assert first.code == 0, first.err
     result = json.loads(first.out)
@@ -69,9 +72,19 @@ def test_a_search_writes_its_folder_and_says_the_same_again(study: Path, phaze: 
     assert shown.code == 0 and "Certificate" in shown.out
 
 
-def test_a_space_with_every_rule_is_searched_shown_and_verified(study: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_space_with_every_rule_is_searched_shown_and_verified(
+    study: Path, phaze: Callable[..., Ran]
+) -> None:
     (study.parent / "space.toml").write_text(SPACE + "most_power = 100\nmost_usd = 800\n")
-    ran = phaze("search", study, "--out", study.parent / "run", "--set", "objective.kind=throughput_per_usd", "--json")
+    ran = phaze(
+        "search",
+        study,
+        "--out",
+        study.parent / "run",
+        "--set",
+        "objective.kind=throughput_per_usd",
+        "--json",
+    )
     assert ran.code == 0, ran.err
     closed = json.loads(ran.out)["certificate"]["closed"]
     assert closed["power"] > 0 and closed["power"] + closed["cost"] + closed["area"] < 16
@@ -101,11 +114,17 @@ def test_a_check_counts_what_would_be_searched(study: Path, phaze: Callable[...,
         ("training.bach=3", "training: unknown key"),
         ("search.gap=2", "search.gap"),
         ("objective.kind=speed", "objective.kind"),
-        ("training.cluster=dgx-h100", "training.cluster: dgx-h100 has 2 levels and the stack icml24 has stages"),
+        (
+            "training.cluster=dgx-h100",
+            "training.cluster: dgx-h100 has 2 levels and the stack icml24 has stages",
+        ),
         ("training.precision=fp8", "training.precision"),
         ("stack.hosttime=1", "stack: unknown key"),
         ("stack.schedule=companions", "stack: schedule"),
-        ("training.chunks=[2]", "training.chunks: [2] are stated and the stack icml24 does not interleave"),
+        (
+            "training.chunks=[2]",
+            "training.chunks: [2] are stated and the stack icml24 does not interleave",
+        ),
         ("name.x=1", "name"),
         ("nothing", "nothing"),
     ],
@@ -149,9 +168,12 @@ def test_the_paper_s_network_may_have_levels_where_stages_need_no_single_link(
 
 def test_settings_are_toml_values() -> None:
     raw: dict[str, Any] = {"training": {"batch": 1}}
-    found = with_settings(raw, ["training.batch=2", "hbm=[1, 2]", "objective.kind=throughput", "search.gap=1e-3"])
+    found = with_settings(
+        raw, ["training.batch=2", "hbm=[1, 2]", "objective.kind=throughput", "search.gap=1e-3"]
+    )
     assert found == {
-        "training": {"batch": 2}, "hbm": [1, 2], "objective": {"kind": "throughput"}, "search": {"gap": 1e-3}
+        "training": {"batch": 2}, "hbm": [1, 2], "objective": {"kind": "throughput"},
+        "search": {"gap": 1e-3}
     }  # fmt: skip
     assert raw == {"training": {"batch": 1}}
 
@@ -169,20 +191,31 @@ def test_the_default_question_is_a_reticle_of_today_and_icml24_what_the_paper_as
     def asked(job: SearchJob) -> tuple[Any, ...]:
         task = job.models[0]
         training, microbatches = task.training, {graph.microbatch for graph in task.graphs}
-        machine, recompute = training.machine, {configuration.recompute for configuration in task.configurations}
+        machine, recompute = (
+            training.machine,
+            {configuration.recompute for configuration in task.configurations},
+        )
         assert microbatches == {1, 2, 4, 8} and job.baseline is not None
-        named = (job.space.name, machine.cluster.name, machine.stack.name, job.baseline.name, training.optimizer)
+        named = (
+            job.space.name,
+            machine.cluster.name,
+            machine.stack.name,
+            job.baseline.name,
+            training.optimizer,
+        )
         gibs = tuple(size >> 30 for size in job.hbm_bytes)
         return *named, training.devices, training.batch, training.headroom, recompute, job.gap, gibs
 
     today = job_of(study_of(default_study("bert-large"), ""))
     assert today.space.own_links and today.rules == "cluster"
     assert asked(today) == (
-        "n5-reticle", "dgx-h100", "megatron-core", "h100", "adam", 1024, 1024, 0.06, {"best"}, 1e-3, (64, 80, 96)
+        "n5-reticle", "dgx-h100", "megatron-core", "h100", "adam", 1024, 1024, 0.06, {"best"}, 1e-3,
+        (64, 80, 96)
     )  # fmt: skip
     paper = job_of(study_of(default_study("bert-large", "icml24"), ""))
     assert asked(paper) == (
-        "paper", "paper-flat", "icml24", "tpu-v4-paper", "sgd", 1024, 4096, 0.0, {"none", "full"}, 1e-4, (32, 64, 80)
+        "paper", "paper-flat", "icml24", "tpu-v4-paper", "sgd", 1024, 4096, 0.0, {"none", "full"},
+        1e-4, (32, 64, 80)
     )  # fmt: skip
 
 
@@ -198,7 +231,9 @@ def test_an_unknown_model_is_refused(phaze: Callable[..., Ran]) -> None:
     assert phaze("search").code == 2
 
 
-def test_without_residency_a_large_buffer_is_worth_nothing(study: Path, phaze: Callable[..., Ran]) -> None:
+def test_without_residency_a_large_buffer_is_worth_nothing(
+    study: Path, phaze: Callable[..., Ran]
+) -> None:
     def best(*setting: str) -> Any:
         out = study.parent / f"run{len(setting)}"
         ran = phaze("search", study, "--out", out, *setting, "--json")
@@ -213,8 +248,13 @@ def test_without_residency_a_large_buffer_is_worth_nothing(study: Path, phaze: C
 
 
 def test_nothing_asks_for_the_name_of_a_setting_but_the_reader_of_profiles() -> None:
-    """``rules`` names defaults; what the paper did is values of a stack and of a placement problem."""
+    """``rules`` names defaults; what the paper did is values of a stack and of a placement
+    problem."""
     asked = re.compile(r"""\brules(["']\]|["']\))? *(==|!=|in) *["'(]""")
     source = Path(phaze_package.__file__).parent
-    named = {str(path.relative_to(source)) for path in source.rglob("*.py") if asked.search(path.read_text("utf-8"))}
+    named = {
+        str(path.relative_to(source))
+        for path in source.rglob("*.py")
+        if asked.search(path.read_text("utf-8"))
+    }
     assert named == {"placement/profile.py"}

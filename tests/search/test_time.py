@@ -1,4 +1,5 @@
-"""A time limit holds inside a round and inside the bounds; what was found is kept, and going on gives equal bytes."""
+"""A time limit holds inside a round and inside the bounds; what was found is kept, and going on
+gives equal bytes."""
 
 import time
 from contextlib import suppress
@@ -92,7 +93,11 @@ def test_a_limit_holds_inside_a_round_and_what_was_done_is_kept(
     assert stopped.state.stopped
     proof = stopped.document["certificate"]
     assert proof["gap"] > 0
-    assert proof["lower_bound"] <= whole.document["objective"]["score"] <= stopped.document["objective"]["score"]
+    assert (
+        proof["lower_bound"]
+        <= whole.document["objective"]["score"]
+        <= stopped.document["objective"]["score"]
+    )
     with SqliteJournal(tmp_path / "run" / JOURNAL, "made", code_digest()) as journal:
         assert 2 <= len(journal.known()) <= 3, "every chip that was done, and none that was not"
     assert run_in(tmp_path / "run", Papers(""), job, workers).document == whole.document
@@ -100,7 +105,9 @@ def test_a_limit_holds_inside_a_round_and_what_was_done_is_kept(
 
 
 @pytest.mark.parametrize("kind", ["throughput", "throughput_per_watt"])
-def test_without_any_time_there_is_a_feasible_design_and_the_same_command_goes_on(kind: Kind, tmp_path: Path) -> None:
+def test_without_any_time_there_is_a_feasible_design_and_the_same_command_goes_on(
+    kind: Kind, tmp_path: Path
+) -> None:
     job = replace(_job(), objective=replace(_job().objective, kind=kind))
     stopped = run_in(tmp_path / "run", Papers(""), replace(job, limit_s=0.0)).document
     whole = run_in(tmp_path / "whole", Papers(""), job)
@@ -133,7 +140,9 @@ def test_bounds_of_all_chips_are_there_before_a_chip_is_evaluated(
     assert 0 < stopped["certificate"]["gap"] < 1
 
 
-def test_the_values_of_several_models_on_their_baseline_end_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_values_of_several_models_on_their_baseline_end_with_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     job = made_job((made_task(4), made_task(5)))
     truth = scale_for(job)
     assert scale_for(job, deadline=after(30.0)) == truth
@@ -184,12 +193,16 @@ def test_a_front_under_a_limit_states_designs_as_they_come_and_keeps_what_its_en
     assert (ending.designs_s, ending.document_s) == (1.0, 1.0)
     assert state.deadline.at == limit.at - 3.0, "a round's designs and twice the document"
     truth = front_document(state, closed_units(state), "")
-    monkeypatch.setattr(import_module("phaze.front.answer"), "_stated", None)  # what would be solved again at the end
+    monkeypatch.setattr(
+        import_module("phaze.front.answer"), "_stated", None
+    )  # what would be solved again at the end
     assert front_document(state, closed_units(state), "", ending.stated) == truth
     assert set(state.archive.numbers.tolist()) <= set(ending.stated)
 
 
-@pytest.mark.parametrize("of", [pytest.param("throughput,area", marks=pytest.mark.slow), "throughput,energy"])
+@pytest.mark.parametrize(
+    "of", [pytest.param("throughput,area", marks=pytest.mark.slow), "throughput,energy"]
+)
 def test_a_front_stopped_at_any_moment_goes_on_to_the_same_bytes(
     of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +218,8 @@ def test_a_front_stopped_at_any_moment_goes_on_to_the_same_bytes(
             gaps.append(stopped.document["certificate"]["gap"])
         clock = Counted(1_000_000)
         front_in(tmp_path / str(back), Papers(""), job, asked)
-        assert (tmp_path / str(back) / FRONT).read_bytes() == (tmp_path / "whole" / FRONT).read_bytes()
+        assert (tmp_path / str(back) / FRONT).read_bytes() == (
+            tmp_path / "whole" / FRONT
+        ).read_bytes()
     assert whole.document["certificate"]["gap"] <= 1e-9
     assert any(gap > 0 for gap in gaps), "none was stopped in the middle"

@@ -35,7 +35,14 @@ def finished(folder: Path, study: str, space: str = SPACE) -> Path:
     """The run of a study over a small space."""
     (folder / "space.toml").write_text(space)
     (folder / "study.toml").write_text(study.format(folder=folder))
-    arguments = ["search", str(folder / "study.toml"), "--out", str(folder / "run"), "--workers", "1"]
+    arguments = [
+        "search",
+        str(folder / "study.toml"),
+        "--out",
+        str(folder / "run"),
+        "--workers",
+        "1",
+    ]
     assert exit_code_of(app, arguments) == 0
     return folder / "run"
 
@@ -63,7 +70,13 @@ def test_a_good_run_holds(run: Path, phaze: Callable[..., Ran]) -> None:
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Every value of a document with its path."""
     yield path, value
-    rows = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    rows = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, inner in rows:
         yield from _places(inner, (*path, key))
 
@@ -112,7 +125,8 @@ CHOICES = {("chip",), ("chip", "number"), ("chip", "hbm_bytes"), ("models",), ()
 
 
 def test_any_change_of_any_value_of_the_result_is_seen(run: Path) -> None:
-    """Every value slightly other, of another kind, added to or taken from: the file is not the view of its answer."""
+    """Every value slightly other, of another kind, added to or taken from: the file is not the view
+    of its answer."""
     good, job = json.loads((run / "result.json").read_text()), question_in(run).job
     true = regenerated(plain_of(job, scale_for(job), enumerate_space(job.space)), good)
     assert isinstance(true, dict)
@@ -131,7 +145,9 @@ def test_any_change_of_any_value_of_the_result_is_seen(run: Path) -> None:
 
 def test_another_choice_than_the_answers_is_seen(copy: Path, phaze: Callable[..., Ran]) -> None:
     good = json.loads((copy / "result.json").read_text())
-    chosen = [(path, bad) for path, bad in changed_documents(good) if _name(path) in CHOICES and path]
+    chosen = [
+        (path, bad) for path, bad in changed_documents(good) if _name(path) in CHOICES and path
+    ]
     missed, count = [], 0
     for path, bad in chosen[:: max(1, len(chosen) // 12)]:
         count += 1
@@ -144,7 +160,11 @@ def test_another_choice_than_the_answers_is_seen(copy: Path, phaze: Callable[...
 def test_a_change_of_the_certificate_is_seen(copy: Path, phaze: Callable[..., Ran]) -> None:
     good = json.loads((copy / "result.json").read_text())
     lower = good["certificate"]["lower_bound"]
-    for key, value in (("asked_gap", 1e-3), ("lower_bound", math.nextafter(lower, 1.0)), ("chips", 16.0)):
+    for key, value in (
+        ("asked_gap", 1e-3),
+        ("lower_bound", math.nextafter(lower, 1.0)),
+        ("chips", 16.0),
+    ):
         bad = {**good, "certificate": {**good["certificate"], key: value}}
         (copy / "result.json").write_text(json.dumps(bad, indent=2) + "\n")
         ran = phaze("verify", copy, "--all")
@@ -174,7 +194,12 @@ def test_a_kind_that_is_not_covered_has_a_code_of_its_own_and_never_holds(
     run = finished(tmp_path, STUDY + '[objective]\nkind = "throughput_per_watt"\n')
     ran = phaze("verify", run, "--json")
     said = json.loads(ran.out)
-    assert ran.code == 3 and not said["holds"] and said["answer_holds"] and "throughput_per_watt" in said["not_covered"]
+    assert (
+        ran.code == 3
+        and not said["holds"]
+        and said["answer_holds"]
+        and "throughput_per_watt" in said["not_covered"]
+    )
     shown = " ".join(phaze("verify", run).out.split())
     assert "is not checkable yet" in shown and "was not checked" in shown and " holds" not in shown
     text = (run / "result.json").read_text()
@@ -182,7 +207,9 @@ def test_a_kind_that_is_not_covered_has_a_code_of_its_own_and_never_holds(
     assert phaze("verify", run).code == 1
 
 
-def test_a_front_and_a_result_in_one_folder_are_refused(copy: Path, phaze: Callable[..., Ran]) -> None:
+def test_a_front_and_a_result_in_one_folder_are_refused(
+    copy: Path, phaze: Callable[..., Ran]
+) -> None:
     (copy / "front.json").write_text("{}")
     ran = phaze("verify", copy)
     assert ran.code == 2 and "front.json" in ran.err

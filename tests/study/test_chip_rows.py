@@ -51,7 +51,9 @@ def test_a_row_is_the_chip_of_a_file_with_that_change(study: Path) -> None:
 @pytest.mark.slow
 def test_the_command_answers_the_same(study: Path, phaze: Callable[..., Any]) -> None:
     ran = phaze("compare", study, "--chips", study.parent / "rows.csv", "--json")
-    assert json.loads(ran.out) == json.loads(json.dumps(api.compare(study, rows=study.parent / "rows.csv").document))
+    assert json.loads(ran.out) == json.loads(
+        json.dumps(api.compare(study, rows=study.parent / "rows.csv").document)
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Models of one's own in a study: as tables, beside its file, and in a run that needs neither code nor torch."""
+"""Models of one's own in a study: as tables, beside its file, and in a run that needs neither code
+nor torch."""
 
 import json
 import shutil
@@ -56,7 +57,12 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     elsewhere.mkdir()
     chip = Path(__file__).parents[2] / "src/phaze/hardware/presets/chips/tpu-v4-paper.toml"
     shutil.copy(chip, folder / "base.toml")
-    for name, text in (("own.py", CODE), ("plan.toml", PLAN), ("space.toml", SPACE), ("study.toml", STUDY)):
+    for name, text in (
+        ("own.py", CODE),
+        ("plan.toml", PLAN),
+        ("space.toml", SPACE),
+        ("study.toml", STUDY),
+    ):
         (folder / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(elsewhere)
     return folder
@@ -67,7 +73,16 @@ def test_a_study_with_an_own_model_runs_from_anywhere_and_its_run_without_code_o
     written: Path, phaze: Phaze, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with traced_here():
-        ran = phaze("search", written / "study.toml", "--allow-code", "--out", "run", "--workers", 1, "--json")
+        ran = phaze(
+            "search",
+            written / "study.toml",
+            "--allow-code",
+            "--out",
+            "run",
+            "--workers",
+            1,
+            "--json",
+        )
         assert ran.code == 0, ran.err
     found = json.loads(ran.out)
     assert [model["name"] for model in found["models"]] == ["own-build", "bert-large"]
@@ -76,14 +91,18 @@ def test_a_study_with_an_own_model_runs_from_anywhere_and_its_run_without_code_o
         (w, m, 8) for w in (1, 2) for m in (1, 2)
     }
     one, two = (next(g for g in graphs if g["tensor"] == width) for width in (1, 2))
-    assert one["layers"] != two["layers"], "a plan that cuts the first block alone makes it another layer than the rest"
+    assert one["layers"] != two["layers"], (
+        "a plan that cuts the first block alone makes it another layer than the rest"
+    )
     assert "tensor-parallel plan" in ran.err and "sequence 8" in ran.err
 
     shutil.rmtree(written)
     shutil.rmtree(tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        import_module("phaze.graph.sources"), "need_torch", lambda *_, **__: pytest.fail("torch is requested")
+        import_module("phaze.graph.sources"),
+        "need_torch",
+        lambda *_, **__: pytest.fail("torch is requested"),
     )
     run = "elsewhere/run"
     for command in (
@@ -120,7 +139,9 @@ def test_a_path_given_with_set_lies_in_the_working_folder(written: Path, phaze: 
     shutil.copy(written / "base.toml", "base.toml")
     Path("space.toml").write_text(SPACE.replace("[8, 32]", "[8, 16, 32]"), encoding="utf-8")
     study = written / "named.toml"
-    study.write_text(STUDY.split("[[models]]", maxsplit=1)[0].replace("hbm", 'models = ["bert-large"]\nhbm'))
+    study.write_text(
+        STUDY.split("[[models]]", maxsplit=1)[0].replace("hbm", 'models = ["bert-large"]\nhbm')
+    )
     beside = phaze("study", "check", study, "--json")
     here = phaze("study", "check", study, "--set", "space=space.toml", "--json")
     assert beside.code == here.code == 0, beside.err + here.err

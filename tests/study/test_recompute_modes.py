@@ -1,4 +1,5 @@
-"""Modes of recompute that a study names: searched as ``phaze plan --recompute`` plans them, or refused."""
+"""Modes of recompute that a study names: searched as ``phaze plan --recompute`` plans them, or
+refused."""
 
 from typing import Any
 
@@ -12,13 +13,24 @@ JOB: dict[str, Any] = {"devices": 64, "batch": 256, "microbatches": [1]}
 
 
 def task(rules: str = "cluster", **training: Any) -> ModelTask:
-    raw = {"schema": "phaze.study/1", "name": "modes", "models": ["opt-350m"], "rules": rules, "training": training}
+    raw = {
+        "schema": "phaze.study/1",
+        "name": "modes",
+        "models": ["opt-350m"],
+        "rules": rules,
+        "training": training,
+    }
     return question_of(study_of(raw, "study")).job.models[0]
 
 
 def test_named_modes_are_configurations() -> None:
     found = task(**JOB, recompute=["selective", ["mlp", "layernorm"], "mlp", True])
-    assert {one.recompute for one in found.configurations} == {"selective", "layernorm+mlp", "mlp", "full"}
+    assert {one.recompute for one in found.configurations} == {
+        "selective",
+        "layernorm+mlp",
+        "mlp",
+        "full",
+    }
     names = [mode.name for mode in found.graphs[0].layers[1].modes[1:-1]]
     assert names == ["layernorm+mlp", "mlp"]
 

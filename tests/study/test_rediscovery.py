@@ -1,4 +1,5 @@
-"""Would a search have built the chips that exist? The marks were set before the searches were run."""
+"""Would a search have built the chips that exist? The marks were set before the searches were
+run."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +37,9 @@ def test_the_table_is_printed(phaze: Callable[..., Ran]) -> None:
 
 
 @pytest.mark.parametrize("name", CHIPS)
-def test_chips_within_a_real_ones_budget_have_its_memory_and_links_and_no_more_area(name: str) -> None:
+def test_chips_within_a_real_ones_budget_have_its_memory_and_links_and_no_more_area(
+    name: str,
+) -> None:
     chip = load_chip(name)
     opened = enumerate_space(space_within(chip))
     assert opened.space.memories == (chip.hbm.size_bytes,)

@@ -1,4 +1,5 @@
-"""Sweeps: the values of a range, points that equal separate searches, regions, bad ranges, the page."""
+"""Sweeps: the values of a range, points that equal separate searches, regions, bad ranges, the
+page."""
 
 import json
 import math
@@ -40,15 +41,31 @@ def _settings(text: str, count: int = 9) -> list[str]:
 
 
 def test_a_range_is_even_by_ratio_and_whole_where_its_ends_are() -> None:
-    assert _settings("training.devices=64..1024", 5) == [f"training.devices={n}" for n in (64, 128, 256, 512, 1024)]
-    assert _settings("training.batch=4,16,8") == ["training.batch=4", "training.batch=8", "training.batch=16"]
+    assert _settings("training.devices=64..1024", 5) == [
+        f"training.devices={n}" for n in (64, 128, 256, 512, 1024)
+    ]
+    assert _settings("training.batch=4,16,8") == [
+        "training.batch=4",
+        "training.batch=8",
+        "training.batch=16",
+    ]
     assert _settings("training.devices=2..4", 9) == [f"training.devices={n}" for n in (2, 3, 4)]
 
 
 def test_units_and_lists() -> None:
-    assert _settings("hbm=16 GiB..64 GiB", 3) == ['hbm=["16 GiB"]', 'hbm=["32 GiB"]', 'hbm=["64 GiB"]']
-    assert _settings("cluster.link_bytes_per_s=1 GB/s..10 GB/s", 2)[1] == 'cluster.link_bytes_per_s="10 GB/s"'
-    assert _settings("training.sequence=128,512") == ["training.sequence=128", "training.sequence=512"]
+    assert _settings("hbm=16 GiB..64 GiB", 3) == [
+        'hbm=["16 GiB"]',
+        'hbm=["32 GiB"]',
+        'hbm=["64 GiB"]',
+    ]
+    assert (
+        _settings("cluster.link_bytes_per_s=1 GB/s..10 GB/s", 2)[1]
+        == 'cluster.link_bytes_per_s="10 GB/s"'
+    )
+    assert _settings("training.sequence=128,512") == [
+        "training.sequence=128",
+        "training.sequence=512",
+    ]
 
 
 @given(low=st.floats(1e-3, 1e6), factor=st.floats(1.5, 1e6), count=st.integers(2, 40))
@@ -56,7 +73,10 @@ def test_ratios_between_neighbours_are_equal(low: float, factor: float, count: i
     text = f"cluster.link_bytes_per_s={low + 0.00012345!r}..{(low + 0.00012345) * factor!r}"
     values = [point.number for point in over_of(text, STUDY, "study", count).points]
     steps = [b / a for a, b in pairwise(values)]
-    assert all(math.isclose(step, factor ** (1 / (count - 1)), rel_tol=1e-6) for step in steps) or len(values) < count
+    assert (
+        all(math.isclose(step, factor ** (1 / (count - 1)), rel_tol=1e-6) for step in steps)
+        or len(values) < count
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +97,9 @@ def test_bad_ranges_are_one_sentence(text: str, said: str) -> None:
         _settings(text)
 
 
-def test_points_equal_separate_searches_and_the_page_shows_them(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+def test_points_equal_separate_searches_and_the_page_shows_them(
+    tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
     over = over_of("training.devices=16..1024", STUDY, "study", 3)
     document = sweep(tmp_path / "sweep", STUDY, Origin("study"), over)
     again = sweep(tmp_path / "sweep", STUDY, Origin("study"), over)
@@ -85,7 +107,14 @@ def test_points_equal_separate_searches_and_the_page_shows_them(tmp_path: Path, 
     for at, devices in enumerate((16, 128, 1024)):
         study = tmp_path / f"{devices}.json"
         study.write_text(json.dumps(STUDY), encoding="utf-8")
-        arguments = ["search", study, "--set", f"training.devices={devices}", "--out", tmp_path / str(at)]
+        arguments = [
+            "search",
+            study,
+            "--set",
+            f"training.devices={devices}",
+            "--out",
+            tmp_path / str(at),
+        ]
         assert phaze(*arguments, "--workers", "1").code == 0
         folder = tmp_path / "sweep" / "points" / f"{at:03d}"
         assert (folder / RESULT).read_bytes() == (tmp_path / str(at) / RESULT).read_bytes()
@@ -133,7 +162,9 @@ CLUSTER = STUDY | {
         pytest.param("cluster.levels.node.size=4,8", marks=pytest.mark.slow),
         pytest.param("cluster.levels.node.latency=1e-6,1e-4", marks=pytest.mark.slow),
         pytest.param("training.batch=64,256", marks=pytest.mark.slow),
-        pytest.param('objective.kind="throughput_per_watt",hbm=16 GiB,32 GiB', marks=pytest.mark.slow),
+        pytest.param(
+            'objective.kind="throughput_per_watt",hbm=16 GiB,32 GiB', marks=pytest.mark.slow
+        ),
         pytest.param('training.stack="links.toml",budget.area=40,120,300', marks=pytest.mark.slow),
     ],
 )
@@ -141,7 +172,9 @@ def test_what_points_on_levels_share_changes_no_byte(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("links.toml").write_text('base = "megatron-core"\nschema = "phaze.stack/1"\nschedule = "links"\n')
+    Path("links.toml").write_text(
+        'base = "megatron-core"\nschema = "phaze.stack/1"\nschedule = "links"\n'
+    )
     *settings, last = text.split('",')
     study = with_settings(CLUSTER, [f'{one}"' for one in settings])
     over = over_of(last, study, "study")
@@ -151,7 +184,11 @@ def test_what_points_on_levels_share_changes_no_byte(
         run_in(tmp_path / str(at), Papers(""), job_of(study_of(alone, "study")))
         folder = tmp_path / "sweep" / "points" / f"{at:03d}"
         assert (folder / RESULT).read_bytes() == (tmp_path / str(at) / RESULT).read_bytes()
-    assert all("recompute best" not in model["plan"] for point in document["points"] for model in point["models"])
+    assert all(
+        "recompute best" not in model["plan"]
+        for point in document["points"]
+        for model in point["models"]
+    )
     if "fabric.bandwidth" in text:
         scores = [point["score"] for point in document["points"]]
         assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
@@ -160,7 +197,10 @@ def test_what_points_on_levels_share_changes_no_byte(
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("cluster.levels.rack.bandwidth=1e9", "unknown level of selene .rack.; allowed: fabric, node"),
+        (
+            "cluster.levels.rack.bandwidth=1e9",
+            "unknown level of selene .rack.; allowed: fabric, node",
+        ),
         ("cluster.levels.node.speed=1e9", "unknown key .speed.; allowed: bandwidth, latency, size"),
         ("cluster.link_bytes_per_s=1e9", "say cluster.levels.node.bandwidth"),
     ],
@@ -170,8 +210,13 @@ def test_a_level_that_there_is_not_is_refused(setting: str, said: str) -> None:
         job_of(study_of(with_settings(CLUSTER, [setting]), "study"))
 
 
-def test_points_of_the_same_chips_and_graphs_share_their_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = [job_of(study_of(STUDY | {"budget": {"area": area}}, "study")) for area in (120.0, 300.0, 300.0)]
+def test_points_of_the_same_chips_and_graphs_share_their_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jobs = [
+        job_of(study_of(STUDY | {"budget": {"area": area}}, "study"))
+        for area in (120.0, 300.0, 300.0)
+    ]
     shared, counts = Shared(), list[int]()
 
     def counting(*arguments: Any) -> Any:
@@ -192,7 +237,9 @@ def test_points_of_the_same_chips_and_graphs_share_their_work(monkeypatch: pytes
 
 def test_a_point_where_nothing_fits_says_so_and_the_rest_go_on(tmp_path: Path) -> None:
     over = over_of("hbm=64 MiB,32 GiB", STUDY | {"training": {"devices": 2, "batch": 8}}, "study")
-    document = sweep(tmp_path, STUDY | {"training": {"devices": 2, "batch": 8}}, Origin("study"), over)
+    document = sweep(
+        tmp_path, STUDY | {"training": {"devices": 2, "batch": 8}}, Origin("study"), over
+    )
     assert document["points"][0]["chip"] is None
     assert document["points"][0]["problem"]
     assert document["points"][1]["chip"]
@@ -212,7 +259,8 @@ def test_names_stay_text() -> None:
         "name": "<script>",
         "over": "a&b",
         "points": [
-            {"value": v, "shown": str(v), "chip": "<b>", "gap": 0.0, "models": [_model("<i>")]} for v in (1.0, 2.0)
+            {"value": v, "shown": str(v), "chip": "<b>", "gap": 0.0, "models": [_model("<i>")]}
+            for v in (1.0, 2.0)
         ],
         "chips": [{"name": "A", "what": "<b>", "first": 0, "last": 1}],
     }
@@ -222,7 +270,14 @@ def test_names_stay_text() -> None:
 
 
 def _model(name: str) -> dict[str, object]:
-    plan = {"pipeline": 1, "data": 1, "tensor": 1, "microbatch": 1, "recompute": "none", "plan": "TP 1, PP 1, DP 1"}
+    plan = {
+        "pipeline": 1,
+        "data": 1,
+        "tensor": 1,
+        "microbatch": 1,
+        "recompute": "none",
+        "plan": "TP 1, PP 1, DP 1",
+    }
     return {"name": name, "throughput_per_s": 1.0, **plan}
 
 
@@ -247,7 +302,12 @@ def test_the_command(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
         ({"points": [{**first, "gap": None}, second]}, "points[0]"),
         ({"points": [first, {**second, "models": []}]}, "points[1].models"),
         (
-            {"points": [first, {**second, "models": [{**second["models"][0], "throughput_per_s": 0}]}]},
+            {
+                "points": [
+                    first,
+                    {**second, "models": [{**second["models"][0], "throughput_per_s": 0}]},
+                ]
+            },
             "throughput_per_s",
         ),
         ({"chips": [{**good["chips"][0], "last": 7}]}, "chips"),
@@ -261,8 +321,11 @@ def test_the_command(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
 
 def test_a_range_that_begins_at_zero_has_a_page() -> None:
     points = [
-        {"value": v, "shown": f"{v:g}", "chip": "x", "gap": 0.0, "models": [_model("m")]} for v in (-1.0, 0.0, 2.0)
+        {"value": v, "shown": f"{v:g}", "chip": "x", "gap": 0.0, "models": [_model("m")]}
+        for v in (-1.0, 0.0, 2.0)
     ]
     for there in (points, points[1:]):
         band = {"name": "A", "what": "x", "first": 0, "last": len(there) - 1}
-        assert "<svg" in sweep_page({"name": "n", "over": "search.gap", "points": there, "chips": [band]})
+        assert "<svg" in sweep_page(
+            {"name": "n", "over": "search.gap", "points": there, "chips": [band]}
+        )

@@ -1,4 +1,5 @@
-"""Bands from held-back runs: the formula on synthetic errors, what is held back, that the bundled ones are current."""
+"""Bands from held-back runs: the formula on synthetic errors, what is held back, that the bundled
+ones are current."""
 
 import json
 from importlib.resources import files
@@ -27,9 +28,18 @@ def speaking(pairs: list[tuple[str, float]]) -> list[Speaking]:
     return [Speaking(source, error) for source, error in pairs]
 
 
-def run(source: str, job: int, time: float, memory: float = 1.0, kind: BandKind | None = None) -> HeldBack:
+def run(
+    source: str, job: int, time: float, memory: float = 1.0, kind: BandKind | None = None
+) -> HeldBack:
     return HeldBack(
-        f"{source}{job}", source, (job,), kind or BandKind("measured", "data", "16", "s"), "trace", time, memory, None
+        f"{source}{job}",
+        source,
+        (job,),
+        kind or BandKind("measured", "data", "16", "s"),
+        "trace",
+        time,
+        memory,
+        None,
     )
 
 
@@ -106,11 +116,21 @@ def test_eight_of_ten_runs_held_back_lie_inside_the_bundled_bands() -> None:
 
 
 def test_few_laboratories_may_widen_a_band_and_never_narrow_it() -> None:
-    wide = [run(lab, i, 1.2, kind=BandKind("measured", "data", "16", "s")) for lab in "abcd" for i in range(10)]
+    wide = [
+        run(lab, i, 1.2, kind=BandKind("measured", "data", "16", "s"))
+        for lab in "abcd"
+        for i in range(10)
+    ]
     for error, band in ((1.01, 0.2), (1.5, 0.5)):
-        few = [run(lab, i, error, kind=BandKind("measured", "experts", "16", "s")) for lab in "ab" for i in range(5)]
+        few = [
+            run(lab, i, error, kind=BandKind("measured", "experts", "16", "s"))
+            for lab in "ab"
+            for i in range(5)
+        ]
         document = bands_document([], wide + few)
-        (entry,) = (one for one in document["time"] if one.get("layout") == "experts" and "bits" in one)
+        (entry,) = (
+            one for one in document["time"] if one.get("layout") == "experts" and "bits" in one
+        )
         assert entry["band"] == pytest.approx(band)
 
 

@@ -22,7 +22,19 @@ def test_the_document_has_the_documented_schema() -> None:
     assert sorted(document["machine"]) == ["cores", "load", "processor", "python", "system"]
     (section,) = document["sections"]
     assert sorted(section) == ["lines", "notes", "part"] and section["part"] == "placement"
-    keys = ["against", "agree", "answers", "basis", "input", "missing", "ours", "ratio", "theirs", "unit", "values"]
+    keys = [
+        "against",
+        "agree",
+        "answers",
+        "basis",
+        "input",
+        "missing",
+        "ours",
+        "ratio",
+        "theirs",
+        "unit",
+        "values",
+    ]
     for line in section["lines"]:
         assert sorted(line) == keys
         assert sorted(line["ours"]) == ["elapsed_s", "memory_bytes", "processor_s", "stopped"]
@@ -30,9 +42,15 @@ def test_the_document_has_the_documented_schema() -> None:
         assert 0 < least <= most
         assert line["ratio"] == pytest.approx(least / line["ours"]["processor_s"][1])
     numpy_tables = [line for line in section["lines"] if line["basis"] == "measured"]
-    assert all(line["theirs"]["memory_bytes"] is None for line in section["lines"] if line["basis"] == "published")
+    assert all(
+        line["theirs"]["memory_bytes"] is None
+        for line in section["lines"]
+        if line["basis"] == "published"
+    )
     if sys.platform == "linux":
-        assert numpy_tables[-1]["theirs"]["memory_bytes"] > 2**20, "a table of 98 layers x 1,024 devices in numpy"
+        assert numpy_tables[-1]["theirs"]["memory_bytes"] > 2**20, (
+            "a table of 98 layers x 1,024 devices in numpy"
+        )
     inputs = [line["input"] for line in section["lines"][::3]]
     assert inputs == ["26 layers, width 1", "50 layers, 3 widths", "98 layers, 4 widths"]
 

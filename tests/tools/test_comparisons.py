@@ -1,4 +1,5 @@
-"""What ``make bench`` rests on: ratios, peers' methods that give our answers, and peers that are not there."""
+"""What ``make bench`` rests on: ratios, peers' methods that give our answers, and peers that are
+not there."""
 
 import importlib.util
 from dataclasses import asdict
@@ -54,7 +55,9 @@ def test_the_table_with_devices_finds_the_same_batch_time() -> None:
         problem = random_icml24_problem(seed, chain=True)
         plan, theirs = fastest_plan(problem), least_batch_s(problem)
         feasible += plan is not None
-        assert theirs == pytest.approx(float("inf") if plan is None else plan.batch_s, rel=1e-9), seed
+        assert theirs == pytest.approx(float("inf") if plan is None else plan.batch_s, rel=1e-9), (
+            seed
+        )
     assert feasible > 50
 
 
@@ -78,8 +81,12 @@ def test_a_schedule_that_contradicts_ours_is_seen() -> None:
     ours = solve(schedule_problem(SCHEDULES[0]))
     best = ours.makespan_s
     assert verdict(ours, Outcome(0.9 * best, 0.9 * best, True), 0.01) == ("-10 %", False)
-    assert not verdict(ours, Outcome(1.05 * best, 1.04 * best, False), 0.01)[1], "its bound is above our optimum"
-    assert not verdict(ours, Outcome(1.05 * best, 0.9 * best, True), 0.01)[1], "its end is beyond its gap"
+    assert not verdict(ours, Outcome(1.05 * best, 1.04 * best, False), 0.01)[1], (
+        "its bound is above our optimum"
+    )
+    assert not verdict(ours, Outcome(1.05 * best, 0.9 * best, True), 0.01)[1], (
+        "its end is beyond its gap"
+    )
     assert verdict(ours, Outcome(1.05 * best, 0.9 * best, False), 0.01) == ("+5 %", True)
     assert verdict(ours, Outcome(best, 0.9 * best, False), 0.01) == ("unproved", True)
     assert verdict(ours, Outcome(float("inf"), 0.0, False), 0.01) == ("none", True)
@@ -90,7 +97,9 @@ def test_scale_sim_takes_our_cycles_and_the_passes_it_does_not_overlap() -> None
     cases = [(label, *shape) for shape in shapes for label, _ in cost.SIMULATED]
     question = {"rows": part.rows, "columns": part.columns, "cases": cases}
     rows = peer.ask("tools.bench.scalesim_peer", "scalesim", question)["rows"]
-    expected = [cost.streamed_cycles(flow, shape, part)[1] for shape in shapes for _, flow in cost.SIMULATED]
+    expected = [
+        cost.streamed_cycles(flow, shape, part)[1] for shape in shapes for _, flow in cost.SIMULATED
+    ]
     assert [cycles for cycles, *_ in rows] == expected
 
 
@@ -121,11 +130,15 @@ def test_a_nest_covers_the_product_and_costs_no_less_than_the_best_mapping() -> 
             assert extents["m"] >= m
             assert extents["n"] * part.columns >= n
             assert extents["k"] * part.rows >= k
-            assert nest.cycles >= map_product(product(1, *shape), part).time_s * part.clock_hz * (1 - 1e-12)
+            assert nest.cycles >= map_product(product(1, *shape), part).time_s * part.clock_hz * (
+                1 - 1e-12
+            )
             assert nest.ends > 0
 
 
-def test_a_peer_that_is_not_installed_is_said_and_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_is_not_installed_is_said_and_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def absent(name: str) -> None:
         assert name in ("zigzag", "scalesim")
 
@@ -134,8 +147,12 @@ def test_a_peer_that_is_not_installed_is_said_and_is_no_fault(monkeypatch: pytes
     found = cost.section(shapes=((64, 64, 64), (128, 64, 64)), simulated=((64, 64, 64),))
     lacking = [line for line in found.lines if line.missing]
     assert len(lacking) == 5
-    assert {line.missing for line in lacking} == {"not installed: pip install -e '.[peers]' in phaze's folder"}
-    document = document_of([found], {"processor": "p", "cores": 2, "system": "s", "python": "3.11", "load": None})
+    assert {line.missing for line in lacking} == {
+        "not installed: pip install -e '.[peers]' in phaze's folder"
+    }
+    document = document_of(
+        [found], {"processor": "p", "cores": 2, "system": "s", "python": "3.11", "load": None}
+    )
     assert document["agree"]
     assert "not installed: pip install -e '.[peers]' in phaze's folder" in printed(document)
 
@@ -147,8 +164,22 @@ def test_a_peer_that_fails_is_said() -> None:
 
 def test_the_sheet_fits_80_columns_and_marks_what_contradicts() -> None:
     lines = (
-        Line("98 layers, 4 widths", "published, as built", "published", took(0.0022), Took(63.0, 82.0)),
-        Line("36 ops, bert-large bw", "its program, HiGHS", "measured", took(0.17), took(5.0, 5.0, True), "none", True),
+        Line(
+            "98 layers, 4 widths",
+            "published, as built",
+            "published",
+            took(0.0022),
+            Took(63.0, 82.0),
+        ),
+        Line(
+            "36 ops, bert-large bw",
+            "its program, HiGHS",
+            "measured",
+            took(0.17),
+            took(5.0, 5.0, True),
+            "none",
+            True,
+        ),
         Line(
             "512x1024x1024",
             "zigzag-dse 3.9.1",
@@ -167,5 +198,15 @@ def test_the_sheet_fits_80_columns_and_marks_what_contradicts() -> None:
     text = printed(document)
     assert not document["agree"]
     assert max(len(line) for line in text.splitlines()) <= 80
-    for shown in ("63-82 s", "28,636x", "> 5 s", "> 29x", "-20 % !", "~41.7 h", "contradict", "< 0.1", "256"):
+    for shown in (
+        "63-82 s",
+        "28,636x",
+        "> 5 s",
+        "> 29x",
+        "-20 % !",
+        "~41.7 h",
+        "contradict",
+        "< 0.1",
+        "256",
+    ):
         assert shown in text, shown

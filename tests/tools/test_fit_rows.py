@@ -1,4 +1,5 @@
-"""Constants fitted to measured operators: bundled ones come back from bundled rows, and errors are what is stated."""
+"""Constants fitted to measured operators: bundled ones come back from bundled rows, and errors are
+what is stated."""
 
 from dataclasses import replace
 
@@ -18,7 +19,14 @@ from phaze.hardware.library import load_chip, load_cluster
 
 ALONE = [table for table in bundled_rows("products").products if table.load == "alone"]
 COLLECTIVES = bundled_rows("collectives").collectives
-LEVELS = [("dgx-h100", 0), ("dgx-h100", 1), ("dgx-b200", 0), ("dgx-b200", 1), ("nvl72", 0), ("selene", 0)]
+LEVELS = [
+    ("dgx-h100", 0),
+    ("dgx-h100", 1),
+    ("dgx-b200", 0),
+    ("dgx-b200", 1),
+    ("nvl72", 0),
+    ("selene", 0),
+]
 
 
 @pytest.mark.parametrize("table", ALONE, ids=lambda t: f"{t.chip}-{t.precision}")
@@ -98,7 +106,9 @@ def test_an_attention_rate_is_found_from_kernels_of_it() -> None:
             kernel = Kernel(length, heads, (flops,), (4.0 * heads * 128 * length,), 1.0, True)
             kernels.append(replace(kernel, seconds=seconds_of(kernel, [truth], peak)))
     found = fit_rate(kernels, peak)
-    assert (found.start_s, found.extra_keys, found.share) == pytest.approx((2e-5, 300.0, 0.5), rel=0.02)
+    assert (found.start_s, found.extra_keys, found.share) == pytest.approx(
+        (2e-5, 300.0, 0.5), rel=0.02
+    )
     assert found.most <= found.share
 
 
@@ -124,14 +134,22 @@ def test_rows_without_a_source_are_one_sentence() -> None:
     from phaze import documents
 
     raw = {"schema": "phaze.rows/1", "title": "mine", "sources": {},
-           "products": [{"chip": "h100", "source": "me", "rows": [[1, 8, 8, 8, 1e-6]]}]}  # fmt: skip
+           "products": [{"chip": "h100", "source": "me",
+           "rows": [[1, 8, 8, 8, 1e-6]]}]}  # fmt: skip
     with pytest.raises(InputError, match="is none of its sources"):
         documents.check(RowFile, raw, "mine.json")
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("kernel", "fa1"), ("pass", "backward"), ("head", 256), ("value_head", 32), ("causal", False), ("chip", "b200")],
+    [
+        ("kernel", "fa1"),
+        ("pass", "backward"),
+        ("head", 256),
+        ("value_head", 32),
+        ("causal", False),
+        ("chip", "b200"),
+    ],
 )
 def test_what_a_table_says_of_its_rows_counts(key: str, value: str | int) -> None:
     from tools.fits.row_file import RowFile
@@ -139,10 +157,20 @@ def test_what_a_table_says_of_its_rows_counts(key: str, value: str | int) -> Non
     from phaze import documents
 
     rows = [[4, 16, 512, 1e-4], [4, 16, 2048, 1e-3], [4, 16, 8192, 1.3e-2]]
-    plain = {"chip": "h100", "kernel": "fa2", "pass": "forward", "head": 128, "value_head": 128, "causal": True,
+    plain = {"chip": "h100", "kernel": "fa2", "pass": "forward", "head": 128, "value_head": 128,
+    "causal": True,
              "source": "me", "rows": rows}  # fmt: skip
     found = []
-    for table in (plain, {**plain, key: value}, {**plain, "rows": [[*row[:3], 2 * row[3]] for row in rows]}):
-        raw = {"schema": "phaze.rows/1", "title": "mine", "sources": {"me": "here"}, "attention": [table]}
+    for table in (
+        plain,
+        {**plain, key: value},
+        {**plain, "rows": [[*row[:3], 2 * row[3]] for row in rows]},
+    ):
+        raw = {
+            "schema": "phaze.rows/1",
+            "title": "mine",
+            "sources": {"me": "here"},
+            "attention": [table],
+        }
         found.append(list(fit_rows([documents.check(RowFile, raw, "mine.json")])))
     assert found[0] != found[1] and found[0] != found[2]

@@ -1,4 +1,5 @@
-"""Peak memory of a function: what it holds at once counts, what it frees again too, what was there before does not."""
+"""Peak memory of a function: what it holds at once counts, what it frees again too, what was there
+before does not."""
 
 import sys
 
@@ -7,7 +8,9 @@ import pytest
 from tools.bench.clock import once, warm
 from tools.bench.memory import grown
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the high-water mark of a process is Linux's")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="the high-water mark of a process is Linux's"
+)
 MIB = 2**20
 
 

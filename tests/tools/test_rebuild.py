@@ -1,4 +1,5 @@
-"""What ships is what PyTorch runs: fresh traces at random sizes, and files that are rebuilt byte for byte."""
+"""What ships is what PyTorch runs: fresh traces at random sizes, and files that are rebuilt byte
+for byte."""
 
 import random
 from dataclasses import replace
@@ -36,7 +37,11 @@ def random_request(seed: int) -> ModelRequest:
         "sequence": sequence + rng.randint(0, 50),
     }
     if family == "llama":
-        sizes |= {"kv_heads": keys, "head_dim": 2 * rng.randint(1, 40), "mlp": width * rng.randint(1, 300)}
+        sizes |= {
+            "kv_heads": keys,
+            "head_dim": 2 * rng.randint(1, 40),
+            "mlp": width * rng.randint(1, 300),
+        }
         sizes["tied"] = rng.random() < 0.5
     return ModelRequest(
         family=family,
@@ -57,7 +62,9 @@ def _fields(request: ModelRequest) -> dict[str, Any]:
     return {name: getattr(request, name) for name in ModelRequest.__slots__}
 
 
-@pytest.mark.parametrize(("name", "width", "micro"), [("llama2-7b", 4, 3), ("vit-large", 1, 1), ("gpt2-xl", 1, 2)])
+@pytest.mark.parametrize(
+    ("name", "width", "micro"), [("llama2-7b", 4, 3), ("vit-large", 1, 1), ("gpt2-xl", 1, 2)]
+)
 def test_a_named_model_is_its_trace(name: str, width: int, micro: int) -> None:
     shipped = zoo.load_model(name, width, micro)
     fresh = trace_model(named_source(name), tensor=width, microbatch=micro)
@@ -69,7 +76,11 @@ def _is_its_trace(name: str, attention: Attention, width: int, micro: int, seque
     shipped = zoo.load_model(name, width, micro, sequence, attention=attention)
     made = {"tensor": width, "microbatch": micro, "sequence": sequence, "attention": attention}
     fresh = trace_model(named_source(name), **made)  # type: ignore[arg-type]
-    fresh = replace(fresh, approximations=shipped.approximations) if not NAMED[name].architecture else fresh
+    fresh = (
+        replace(fresh, approximations=shipped.approximations)
+        if not NAMED[name].architecture
+        else fresh
+    )
     assert shipped == fresh, difference(shipped, fresh)
     assert store.dumps(shipped) == store.dumps(fresh)
 
@@ -87,14 +98,20 @@ def test_a_bundled_graph_with_extended_positions_is_its_trace(name: str) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("attention", ATTENTIONS)
 @pytest.mark.parametrize("name", zoo.ZOO)
-def test_every_bundled_graph_is_a_fresh_trace_of_its_configuration(name: str, attention: Attention) -> None:
+def test_every_bundled_graph_is_a_fresh_trace_of_its_configuration(
+    name: str, attention: Attention
+) -> None:
     entry = zoo.ZOO[name]
     for width in (1, entry.shipped[-1]):
-        _is_its_trace(name, attention, width, 2, entry.sequence if entry.fixed else entry.sequence // 2)
+        _is_its_trace(
+            name, attention, width, 2, entry.sequence if entry.fixed else entry.sequence // 2
+        )
 
 
 def test_every_file_of_the_folder_is_one_that_is_rebuilt() -> None:
-    assert sorted(path.name for path in Path(DATA).iterdir()) == sorted(f"{name}.json" for name in files())
+    assert sorted(path.name for path in Path(DATA).iterdir()) == sorted(
+        f"{name}.json" for name in files()
+    )
     # About 200 kB a model on average, so that a wheel stays small.
     assert sum(path.stat().st_size for path in Path(DATA).iterdir()) < 2.5e5 * len(files())
 

@@ -1,11 +1,19 @@
-"""Software shares from measured runs: the rule on made-up runs, what is held back, and that bundled files follow it."""
+"""Software shares from measured runs: the rule on made-up runs, what is held back, and that bundled
+files follow it."""
 
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tools.fits.marks import MARKS, bundled_constants, by_weight, fitted_stacks, held_back_error, reached
+from tools.fits.marks import (
+    MARKS,
+    bundled_constants,
+    by_weight,
+    fitted_stacks,
+    held_back_error,
+    reached,
+)
 from tools.fits.share_curves import SHARES, Curve, curve_of, curves_of, speaks
 from tools.fits.share_fit import BEFORE, Fits
 from tools.fits.sources import share_is_fitted
@@ -21,18 +29,32 @@ from phaze.values import FrozenTable, replace
 from tests.validate.test_rows import changed
 
 
-def curve(stack: str, share: float, group: str = "m", off: float = 0.0, generation: str = "n5") -> Curve:
+def curve(
+    stack: str, share: float, group: str = "m", off: float = 0.0, generation: str = "n5"
+) -> Curve:
     """A run that is met at a share: a fifth of its time does not depend on it."""
     host = load_stack(stack).host_s
     table = tuple(0.2 + 0.8 * share / each for each in SHARES)
-    return Curve(f"{stack}{group}", "set", stack, generation, ("lab", group), "16", 1.0 + off, (host,), (table,))
+    return Curve(
+        f"{stack}{group}",
+        "set",
+        stack,
+        generation,
+        ("lab", group),
+        "16",
+        1.0 + off,
+        (host,),
+        (table,),
+    )
 
 
 @settings(max_examples=30)
 @given(st.integers(52, 99), st.integers(1, 9))
 def test_the_share_that_runs_were_made_with_is_found(hundredths: int, runs: int) -> None:
     share = hundredths / 100
-    found = Fits([curve("torchtitan-24.12", share, str(run)) for run in range(runs)]).of(("torchtitan-24.12", "n5"))
+    found = Fits([curve("torchtitan-24.12", share, str(run)) for run in range(runs)]).of(
+        ("torchtitan-24.12", "n5")
+    )
     assert found is not None and found.share == share and found.models == runs
 
 
@@ -73,7 +95,9 @@ def test_seconds_between_the_shares_that_were_priced_are_those_of_a_price() -> N
         assert own is not None
         for share in (0.55, 0.68, 0.83, 0.97):
             shares = FrozenTable({**job.stack.software_share, own.generation: share})
-            priced = fixed_plan(replace(job, stack=replace(job.stack, software_share=shares)))[1].batch_s
+            priced = fixed_plan(replace(job, stack=replace(job.stack, software_share=shares)))[
+                1
+            ].batch_s
             assert own.seconds_at(share) == pytest.approx(priced, rel=3e-3)
 
 
@@ -83,7 +107,13 @@ def test_runs_that_speak_for_no_stack() -> None:
     (long,) = read_rows(changed(sequence="65536"), "mine.csv")
     assert not speaks("mine", long)
     said = {one.name: sum(speaks(one.name, row) for row in rows_of(one)) for one in SETS}
-    for name in ("grok-h100", "grok-h100-fp8", "bridge-experts-h100-fp8", "finetune-h100", "vtrain-multi"):
+    for name in (
+        "grok-h100",
+        "grok-h100-fp8",
+        "bridge-experts-h100-fp8",
+        "finetune-h100",
+        "vtrain-multi",
+    ):
         assert said[name] == 0, name
     assert said["nanotron-h100"] == 56  # over a network that held
 
@@ -94,14 +124,19 @@ def test_files_of_stacks_have_what_their_runs_give(family: str) -> None:
     for key, (share, _) in bundled_constants(fits).items():
         found = fits.of(key)
         assert found is not None
-        assert (found.own if "26.02" in key[0] else found.share) == (0.92 if "26.02" in key[0] else share)
+        assert (found.own if "26.02" in key[0] else found.share) == (
+            0.92 if "26.02" in key[0] else share
+        )
 
 
 @pytest.mark.parametrize(("plain", "newest"), [
-    ("megatron-core", "megatron-core-26.02"), ("torchtitan", "torchtitan-25.06"), ("maxtext", "maxtext-25.02"),
+    ("megatron-core", "megatron-core-26.02"), ("torchtitan", "torchtitan-25.06"),
+    ("maxtext", "maxtext-25.02"),
 ])  # fmt: skip
 def test_a_plain_name_is_the_newest_release(plain: str, newest: str) -> None:
-    dated = [name for name in preset_names("stacks") if name.startswith(f"{plain}-2") and "." in name]
+    dated = [
+        name for name in preset_names("stacks") if name.startswith(f"{plain}-2") and "." in name
+    ]
     assert max(dated) == newest
     same = {"name": plain, "title": ""}
     assert {**load_stack(newest).as_read(), **same} == {**load_stack(plain).as_read(), **same}
@@ -117,15 +152,26 @@ def test_every_fitted_share_is_that_of_the_rule_and_aims_hold_held_back_too() ->
     for one in fitted_stacks(fits, bundled):
         assert one.constants.share == one.bundled, one
         assert one.constants.host_s == pytest.approx(one.bundled_host_s), one
-    every = {(name, on) for name in preset_names("stacks") for on in load_stack(name).software_share}
+    every = {
+        (name, on) for name in preset_names("stacks") for on in load_stack(name).software_share
+    }
     stated = {key for key in every if share_is_fitted(*key)}
     assert {key for key in stated if key in fits.speaking} == set(fits.speaking)
     found = {one.mark.name: one for one in reached(fits, bundled, memo)}
     assert {mark.name for mark in MARKS} == set(found)
-    missed = {name for name, one in found.items() if getattr(one.fitted, one.mark.statistic) > one.mark.target}
+    missed = {
+        name
+        for name, one in found.items()
+        if getattr(one.fitted, one.mark.statistic) > one.mark.target
+    }
     assert missed == {"MPT on H100"}
-    held = {name for name, one in found.items() if getattr(one.held_back, one.mark.statistic) > one.mark.target}
-    assert held <= {"MPT on H100", "MaxText on v5e", "MaxText on v5p", "Korthikanti, Table 5", "Megatron-LM, SC 2021",
+    held = {
+        name
+        for name, one in found.items()
+        if getattr(one.held_back, one.mark.statistic) > one.mark.target
+    }
+    assert held <= {"MPT on H100", "MaxText on v5e", "MaxText on v5p", "Korthikanti, Table 5",
+    "Megatron-LM, SC 2021",
                     "torchtitan"}  # fmt: skip
     assert abs(found["all in BF16"].fitted.bias) < 0.02
     weights = by_weight(curves, "megatron-core", (0.0, 1.0, 4.0))

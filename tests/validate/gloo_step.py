@@ -1,4 +1,5 @@
-"""Two steps of a small decoder on one of two processes that sum gradients by gloo, profiled: rank, world, folder."""
+"""Two steps of a small decoder on one of two processes that sum gradients by gloo, profiled: rank,
+world, folder."""
 
 import sys
 from pathlib import Path
@@ -35,9 +36,13 @@ def main() -> None:
     rank, world, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    dist.init_process_group("gloo", store=FileStore(str(folder / "store"), world), rank=rank, world_size=world)
+    dist.init_process_group(
+        "gloo", store=FileStore(str(folder / "store"), world), rank=rank, world_size=world
+    )
     net = nn.Sequential(
-        nn.Embedding(VOCABULARY, HIDDEN), *(Block() for _ in range(LAYERS)), nn.Linear(HIDDEN, VOCABULARY)
+        nn.Embedding(VOCABULARY, HIDDEN),
+        *(Block() for _ in range(LAYERS)),
+        nn.Linear(HIDDEN, VOCABULARY),
     )
     optimizer = torch.optim.Adam(net.parameters())
     plan = schedule(wait=0, warmup=1, active=2, repeat=1)

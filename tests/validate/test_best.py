@@ -16,7 +16,9 @@ def tiny(**cells: str) -> MeasuredRun:
 
 
 def test_a_job_is_its_fastest_run() -> None:
-    lines = [changed(**{**TINY, "seconds": seconds}).splitlines()[1] for seconds in ("0.7", "0.4", "0.5")]
+    lines = [
+        changed(**{**TINY, "seconds": seconds}).splitlines()[1] for seconds in ("0.7", "0.4", "0.5")
+    ]
     other = changed(**{**TINY, "batch": "32"}).splitlines()[1]
     rows = read_rows("\n".join([HEADER, *lines, other]), "mine.csv")
     assert [row.seconds for row in jobs_of(rows)] == [0.4, 0.5]
@@ -35,7 +37,14 @@ def test_no_run_of_the_searched_space_beats_the_best_plan(mode: str) -> None:
 
 
 def test_the_microbatch_of_the_run_is_searched_too() -> None:
-    cells = {"batch": "24", "tensor": "1", "pipeline": "1", "data": "8", "microbatch": "3", "recompute": "none"}
+    cells = {
+        "batch": "24",
+        "tensor": "1",
+        "pipeline": "1",
+        "data": "8",
+        "microbatch": "3",
+        "recompute": "none",
+    }
     header, line = changed(**{**TINY, **cells}).splitlines()
     (row,) = read_rows(f"{header},chunks\n{line},1", "mine.csv")
     found = beside(row, "calibrated", Memo())
@@ -44,6 +53,9 @@ def test_the_microbatch_of_the_run_is_searched_too() -> None:
 
 
 def test_a_job_that_fits_nowhere_has_no_best_plan() -> None:
-    (row,) = read_rows(changed(hidden="16384", layers="64", devices="1", tensor="1", pipeline="1", data="1"), "m.csv")
+    (row,) = read_rows(
+        changed(hidden="16384", layers="64", devices="1", tensor="1", pipeline="1", data="1"),
+        "m.csv",
+    )
     found = beside(row, "calibrated", Memo())
     assert (found.best, found.best_s, found.gain) == (None, None, None)

@@ -1,4 +1,5 @@
-"""A real trace: a small model on two processes of this machine, profiled by PyTorch, its gradients summed by gloo."""
+"""A real trace: a small model on two processes of this machine, profiled by PyTorch, its gradients
+summed by gloo."""
 
 import json
 import subprocess
@@ -63,9 +64,16 @@ RUN = {
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("gloo")
-    ranks = [subprocess.Popen([sys.executable, str(STEP), str(rank), "2", str(folder)]) for rank in range(2)]
+    ranks = [
+        subprocess.Popen([sys.executable, str(STEP), str(rank), "2", str(folder)])
+        for rank in range(2)
+    ]
     assert [rank.wait(timeout=300) for rank in ranks] == [0, 0]
-    for name, text in (("chip.toml", CHIP), ("cluster.toml", CLUSTER), ("run.json", json.dumps(RUN))):
+    for name, text in (
+        ("chip.toml", CHIP),
+        ("cluster.toml", CLUSTER),
+        ("run.json", json.dumps(RUN)),
+    ):
         (folder / name).write_text(text)
     return folder
 
@@ -83,8 +91,17 @@ def test_operators_and_collectives_of_two_processes_are_seen(traced: Path) -> No
     assert step.class_s.get("unknown", 0.0) < 0.25 * total
 
 
-def test_a_real_trace_ends_in_files_that_plan_takes(traced: Path, phaze: Callable[..., Any]) -> None:
-    asked = ("--trace", traced / "rank0.json", "--trace", traced / "rank1.json", "--run", traced / "run.json")
+def test_a_real_trace_ends_in_files_that_plan_takes(
+    traced: Path, phaze: Callable[..., Any]
+) -> None:
+    asked = (
+        "--trace",
+        traced / "rank0.json",
+        "--trace",
+        traced / "rank1.json",
+        "--run",
+        traced / "run.json",
+    )
     found = phaze("calibrate", *asked, "--out", traced / "mine", "--json")
     assert found.code == 0, found.err
     document = json.loads(found.out)

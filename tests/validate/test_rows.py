@@ -13,12 +13,20 @@ LINE = "gpt,1024,8,16,1024,a100-80gb,16,64,2,4,2,1,full,0.5"
 def changed(**cells: str) -> str:
     """The header and the line with cells replaced."""
     columns, values = HEADER.split(","), LINE.split(",")
-    return "\n".join([HEADER, ",".join(cells.get(c, v) for c, v in zip(columns, values, strict=True))])
+    return "\n".join(
+        [HEADER, ",".join(cells.get(c, v) for c, v in zip(columns, values, strict=True))]
+    )
 
 
 def test_a_line_becomes_a_run() -> None:
     (row,) = read_rows(f"{HEADER}\n{LINE}\n\n", "mine.csv")
-    assert row.run["gpt"] == {"hidden": 1024, "layers": 8, "heads": 16, "sequence": 1024, "vocabulary": 51200}
+    assert row.run["gpt"] == {
+        "hidden": 1024,
+        "layers": 8,
+        "heads": 16,
+        "sequence": 1024,
+        "vocabulary": 51200,
+    }
     assert row.run["cluster"] == "selene"
     assert row.run["plan"]["recompute"] == "full"
     assert (row.id, row.seconds, row.memory_bytes, row.free) == ("line 2", 0.5, None, ("chunks",))
@@ -31,10 +39,16 @@ def test_empty_cells_of_a_plan_are_free() -> None:
 
 def test_a_line_may_share_out_sequences_experts_and_state() -> None:
     names = "model,hidden,layers,heads,experts,active,expert_mlp,shared_mlp,vocabulary,sequence,tied,chip,devices,batch"
-    degrees = "tensor,context,expert,shard,pipeline,data,zero,microbatch,recompute,memory_gib,fits_gib"
+    degrees = (
+        "tensor,context,expert,shard,pipeline,data,zero,microbatch,recompute,memory_gib,fits_gib"
+    )
     line = "moe,1024,8,16,8,2,2048,0,32000,4096,no,h100,32,64,2,2,4,4,1,8,1,1,none,60,80"
     (row,) = read_rows(f"{names},{degrees}\n{line}", "mine.csv")
-    assert (row.run["moe"]["experts"], row.run["moe"]["shared_mlp"], row.run["moe"]["tied"]) == (8, 0, False)
+    assert (row.run["moe"]["experts"], row.run["moe"]["shared_mlp"], row.run["moe"]["tied"]) == (
+        8,
+        0,
+        False,
+    )
     assert {key: row.run["plan"][key] for key in ("context", "expert", "shard")} == {
         "context": 2,
         "expert": 4,

@@ -1,4 +1,5 @@
-"""Chips of clusters against published figures: every row is there and says what it was fitted on."""
+"""Chips of clusters against published figures: every row is there and says what it was fitted
+on."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +24,9 @@ def check() -> Iterator[SiliconCheck]:
 
 
 def totals(check: SiliconCheck, figure: str) -> dict[str, float]:
-    return {row.chip: row.error for row in check.rows if row.figure == figure and row.part == "total"}
+    return {
+        row.chip: row.error for row in check.rows if row.figure == figure and row.part == "total"
+    }
 
 
 def test_every_published_figure_of_every_bundled_chip_has_a_row(check: SiliconCheck) -> None:
@@ -32,7 +35,9 @@ def test_every_published_figure_of_every_bundled_chip_has_a_row(check: SiliconCh
         if chip.name in SAME_DIE:
             assert {(chip.name, figure) for figure in ("area", "power", "rate")}.isdisjoint(rows)
             continue
-        assert ((chip.name, "area") in rows) == (chip.published.die_mm2 is not None and chip.technology is not None)
+        assert ((chip.name, "area") in rows) == (
+            chip.published.die_mm2 is not None and chip.technology is not None
+        )
         assert ((chip.name, "rate") in rows) == (chip.measured.rate_flops is not None)
     assert rows >= FITTED | PARTLY_FITTED
     assert {chip.name for chip in check.chips} >= UNSEEN
@@ -63,7 +68,8 @@ def test_predicted_rates_keep_their_marks(check: SiliconCheck) -> None:
 
 
 def test_the_failures_are_shown_too(check: SiliconCheck) -> None:
-    """Low-power cards, B200 and Gaudi 3 are known to come out wrong; a model that hides them is no model."""
+    """Low-power cards, B200 and Gaudi 3 are known to come out wrong; a model that hides them is no
+    model."""
     errors = totals(check, "rate")
     assert errors["a100-pcie-80gb"] < -0.10
     assert errors["b200"] < -0.10

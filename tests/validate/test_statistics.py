@@ -18,14 +18,18 @@ def test_ranks_are_the_mean_places_over_all_ways_to_break_ties(values: list[floa
     if len(values) > 5:
         values = values[:5]
     orders = [
-        order for order in permutations(range(len(values))) if all(values[a] <= values[b] for a, b in pairwise(order))
+        order
+        for order in permutations(range(len(values)))
+        if all(values[a] <= values[b] for a, b in pairwise(order))
     ]
     for place, rank in enumerate(ranks(values)):
         assert rank == pytest.approx(mean(order.index(place) for order in orders))
 
 
 @given(st.permutations(range(6)), st.permutations(range(6)))
-def test_without_ties_the_correlation_is_the_closed_formula_of_spearman(a: list[int], b: list[int]) -> None:
+def test_without_ties_the_correlation_is_the_closed_formula_of_spearman(
+    a: list[int], b: list[int]
+) -> None:
     apart = sum((x - y) ** 2 for x, y in zip(a, b, strict=True))
     found = rank_correlation([float(x) for x in a], [float(y) for y in b])
     assert found == pytest.approx(1 - 6 * apart / (6 * (36 - 1)))

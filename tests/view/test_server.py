@@ -23,11 +23,14 @@ MARKUP = "<script>window.ran=1</script>"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A search under way, one that was stopped, one whose document is damaged, a plan, and a link that leads out."""
+    """A search under way, one that was stopped, one whose document is damaged, a plan, and a link
+    that leads out."""
     rows = [[0.5, None, 0.9, 0, 10, 0, 90], [1.0, 1.2, 1.0, 3, 60, 0, 37]]
     for name in ("runs/going", "runs/old"):
         (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / PROGRESS).write_text(json.dumps({"schema": "phaze.progress/1", "rows": rows}))
+        (tmp_path / name / PROGRESS).write_text(
+            json.dumps({"schema": "phaze.progress/1", "rows": rows})
+        )
     os.utime(tmp_path / "runs/old" / PROGRESS, (1, 1))
     (tmp_path / "runs/begun").mkdir()  # its space is being bounded: there is no course yet
     (tmp_path / "runs/begun/journal.sqlite").write_bytes(b"")
@@ -58,15 +61,20 @@ def test_a_strange_token_and_a_reader_that_goes_leave_no_traceback(
         assert asked(server, path, Cookie="phaze-view=1")[0] == 403
     for text in (b"GET / HTTP/1.1\r\nHost: x\r\n", b"GET /?token=x HTTP/1.1\r\n\r\n" * 50, b""):
         with socket.create_connection(("127.0.0.1", server.server_port)) as link:
-            link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset, not closed
+            link.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )  # reset, not closed
             link.sendall(text)
             sleep(0.05)
     assert asked(server, "/")[0] == 200
     assert "Traceback" not in capfd.readouterr().err
 
 
-def asked(server: ViewServer, path: str, method: str = "GET", **headers: str) -> tuple[int, str, Any]:
-    """Status, text and headers of an answer; the token's cookie comes with it unless another is given."""
+def asked(
+    server: ViewServer, path: str, method: str = "GET", **headers: str
+) -> tuple[int, str, Any]:
+    """Status, text and headers of an answer; the token's cookie comes with it unless another is
+    given."""
     link = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     known = {"Cookie": f"phaze-view-{server.server_port}={server.token}", **headers}
     link.request(method, path, headers=known)
@@ -125,7 +133,8 @@ def test_it_only_reads(method: str, server: ViewServer, root: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/run/", "/run/000000000000", "/run/../../secret", "/run/%2e%2e%2fsecret", "/secret/result.json",
+    ["/run/", "/run/000000000000", "/run/../../secret", "/run/%2e%2e%2fsecret",
+    "/secret/result.json",
      "/compare?a=1&b=2", "/live/x", "/etc/passwd"],
 )  # fmt: skip
 def test_what_is_no_run_of_the_folder_is_not_there(path: str, server: ViewServer) -> None:

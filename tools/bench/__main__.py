@@ -1,7 +1,8 @@
 """python -m tools.bench [placement | schedule | cost | search ...] [--limit SECONDS] [--json]
 
-Solver times against published figures and other tools, on the same inputs. About two minutes on an idle
-machine; the extra ``peers`` installs the other tools. Exit code 1: two answers contradict each other.
+Solver times against published figures and other tools, on the same inputs. About two minutes on an
+idle machine; the extra ``peers`` installs the other tools. Exit code 1: two answers contradict each
+other.
 """
 
 import argparse
@@ -18,10 +19,19 @@ from tools.bench.table import show_bench
 def main() -> int:
     """Measure, and print a table or one JSON document."""
     parser = argparse.ArgumentParser(
-        prog="python -m tools.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tools.bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure: {', '.join(PARTS)}; default: all")
-    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of another solver on one schedule")
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"what to measure: {', '.join(PARTS)}; default: all",
+    )
+    parser.add_argument(
+        "--limit", type=float, default=LIMIT_S, help="seconds of another solver on one schedule"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()
     for part in options.parts:
@@ -29,7 +39,9 @@ def main() -> int:
             parser.error(f"part {part!r}: give {', '.join(PARTS)}")
     if not 0 < options.limit <= 3600:
         parser.error(f"--limit {options.limit:g}: give more than 0 and at most 3600 seconds")
-    document = run(options.parts or PARTS, options.limit, lambda part: sys.stderr.write(f"measuring {part}\n"))
+    document = run(
+        options.parts or PARTS, options.limit, lambda part: sys.stderr.write(f"measuring {part}\n")
+    )
     if options.json:
         sys.stdout.write(json.dumps(document) + "\n")
     else:

@@ -1,4 +1,5 @@
-"""Processor and elapsed seconds of a function, warm: the median of repeats after a first run; memory of that one."""
+"""Processor and elapsed seconds of a function, warm: the median of repeats after a first run;
+memory of that one."""
 
 import os
 import time
@@ -35,7 +36,8 @@ def once(run: Callable[[], T]) -> tuple[T, Took]:
 
 
 def warm(run: Callable[[], T], enough_s: float = 0.5) -> tuple[T, Took]:
-    """The median of repeats after a first run: at least 5, then until ``enough_s`` are spent; memory of the first."""
+    """The median of repeats after a first run: at least 5, then until ``enough_s`` are spent;
+    memory of the first."""
     found, memory_bytes = grown(run)
     busy: list[float] = []
     elapsed: list[float] = []

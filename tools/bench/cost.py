@@ -1,5 +1,5 @@
-"""Products: one chip and all tensor parts of the paper against the published mapper; one core against ZigZag and
-SCALE-Sim, cycles beside time."""
+"""Products: one chip and all tensor parts of the paper against the published mapper; one core
+against ZigZag and SCALE-Sim, cycles beside time."""
 
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -24,20 +24,31 @@ NEAR = 0.05
 """Two models of one array agree within what their start and end conventions differ by."""
 SIMULATED: tuple[tuple[str, Flow], ...] = (("os", "os-mn"), ("ws", "ws"))
 NOTES = (
-    f"Published: the paper's mapper, {SOURCE}: 0.25 s median for one operator on one chip (3 s at most); over all "
+    f"Published: the paper's mapper, {SOURCE}: 0.25 s median for one operator on one "
+    "chip (3 s at most); over all "
     "tensor parts that time is multiplied, not run.",
-    f"zigzag-dse and SCALE-Sim: one tensor core of {CHIP} (128 x 128, buffer 256 KiB) with the global buffer (128 MiB, "
-    "4096 bytes a cycle) and an eighth of HBM (150 GB/s); 16-bit operands, 32-bit sums. Ours tries all its mappings in "
-    "all four dataflows; zigzag-dse has stationary weights and its default effort (6 loop factors).",
-    "'zigzag, our loops': its model evaluated on our best mapping with stationary weights. The two agree when within "
-    f"{NEAR:.0%}, or apart by no more than one tile's way in and out, which zigzag-dse charges and ours hides. Loops "
+    f"zigzag-dse and SCALE-Sim: one tensor core of {CHIP} (128 x 128, buffer 256 KiB) "
+    "with the global buffer (128 MiB, "
+    "4096 bytes a cycle) and an eighth of HBM (150 GB/s); 16-bit operands, 32-bit sums. "
+    "Ours tries all its mappings in "
+    "all four dataflows; zigzag-dse has stationary weights and its default effort (6 "
+    "loop factors).",
+    "'zigzag, our loops': its model evaluated on our best mapping with stationary "
+    "weights. The two agree when within "
+    f"{NEAR:.0%}, or apart by no more than one tile's way in and out, which zigzag-dse "
+    "charges and ours hides. Loops "
     "that it searches itself may take longer, which is not judged, but not less.",
-    "'gb/8': an eighth of the global buffer and of its rate as well (16 MiB, 512 bytes a cycle), which is what an "
-    "operator on one core has in our searches. The global buffer decides there, and six loop factors leave zigzag-dse "
+    "'gb/8': an eighth of the global buffer and of its rate as well (16 MiB, 512 bytes a "
+    "cycle), which is what an "
+    "operator on one core has in our searches. The global buffer decides there, and six "
+    "loop factors leave zigzag-dse "
     "no tile of 128 rows: what it searches is twice as slow as our loops by its own model.",
-    "SCALE-Sim runs one pass after the other; ours lets a pass begin while the one before drains. Its cycles must be "
-    "ours in that dataflow plus, for every pass, the skew R + C - 2 and, with stationary weights (ws), their load R: "
-    "to the cycle. It writes a trace of every cycle, which ours does not; our time is that of the search of mappings.",
+    "SCALE-Sim runs one pass after the other; ours lets a pass begin while the one "
+    "before drains. Its cycles must be "
+    "ours in that dataflow plus, for every pass, the skew R + C - 2 and, with stationary "
+    "weights (ws), their load R: "
+    "to the cycle. It writes a trace of every cycle, which ours does not; our time is "
+    "that of the search of mappings.",
 )
 
 
@@ -90,7 +101,8 @@ def _absent(name: str, cases: list[Case], why: str) -> list[Line]:
 
 
 def _zigzag(cases: list[Case]) -> list[Line]:
-    """Each product twice: loops that zigzag-dse searches, which may not beat ours, and ours, which must agree."""
+    """Each product twice: loops that zigzag-dse searches, which may not beat ours, and ours, which
+    must agree."""
     name = _peer("zigzag-dse")
     nests = [nest_of(case.shape, case.part) for case in cases]
     searched = [{"part": asdict(case.part), "shape": case.shape} for case in cases]
@@ -104,7 +116,8 @@ def _zigzag(cases: list[Case]) -> list[Line]:
         answers, near = same(case.cycles, cycles, NEAR)
         lines.append(
             Line(case.called, name, "measured", case.ours, _spent(spent),
-                 answers, True if near else None if cycles > case.cycles else False, (case.cycles, cycles), "cycles")
+                 answers, True if near else None if cycles > case.cycles else False,
+                 (case.cycles, cycles), "cycles")
         )  # fmt: skip
     for case, nest, (cycles, *spent) in zip(cases, nests, rows[len(cases) :], strict=True):
         answers, near = same(nest.cycles, cycles, NEAR)
@@ -117,7 +130,8 @@ def _zigzag(cases: list[Case]) -> list[Line]:
 
 
 def streamed_cycles(flow: Flow, shape: Shape, part: TensorPart) -> tuple[float, float]:
-    """Cycles of the whole product as one item in ``flow``: ours, and what passes that do not overlap would take."""
+    """Cycles of the whole product as one item in ``flow``: ours, and what passes that do not
+    overlap would take."""
     m, n, k = shape
     busy = array_cycles(flow, m, n, k, k, part)
     on_rows, on_columns = {"os-mn": (m, n), "os-nm": (n, m), "ws": (k, n), "is": (k, m)}[flow]
@@ -132,7 +146,9 @@ def _scalesim(cases: list[Case]) -> list[Line]:
     shapes = [(label, *case.shape) for case, label, _ in asked]
     try:
         found = ask(
-            "tools.bench.scalesim_peer", "scalesim", {"rows": part.rows, "columns": part.columns, "cases": shapes}
+            "tools.bench.scalesim_peer",
+            "scalesim",
+            {"rows": part.rows, "columns": part.columns, "cases": shapes},
         )
     except PeerError as fault:
         return _absent(name, cases, str(fault))
@@ -147,9 +163,15 @@ def _scalesim(cases: list[Case]) -> list[Line]:
     return lines
 
 
-def section(shapes: tuple[Shape, ...] = SHAPES, simulated: tuple[Shape, ...] = SIMULATED_SHAPES) -> Section:
+def section(
+    shapes: tuple[Shape, ...] = SHAPES, simulated: tuple[Shape, ...] = SIMULATED_SHAPES
+) -> Section:
     """All lines; ``simulated`` are the shapes that SCALE-Sim is asked about."""
     warm()
     mapped = [*(_case(shape, True) for shape in shapes), *(_case(shape, False) for shape in shapes)]
-    lines = [*_published(), *_zigzag(mapped), *_scalesim([_case(shape, True) for shape in simulated])]
+    lines = [
+        *_published(),
+        *_zigzag(mapped),
+        *_scalesim([_case(shape, True) for shape in simulated]),
+    ]
     return Section("cost", tuple(lines), NOTES)

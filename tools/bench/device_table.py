@@ -1,8 +1,9 @@
-"""The published method for placing layers: a table with an axis for devices, here in numpy, for chains (rules icml24).
+"""The published method for placing layers: a table with an axis for devices, here in numpy, for
+chains (rules icml24).
 
-Let T(i, j, s) be the time of a stage of the layers i .. j-1 that is the s-th from the end, infinite where it does not
-fit, and a(i, j) the devices it takes. The least greatest stage time of the layers i .. n-1 in s stages on at most k
-devices is
+Let T(i, j, s) be the time of a stage of the layers i .. j-1 that is the s-th from the end, infinite
+where it does not fit, and a(i, j) the devices it takes. The least greatest stage time of the layers
+i .. n-1 in s stages on at most k devices is
 
     g(n, 0, k) = 0,   g(i, s, k) = min over j of max( T(i, j, s), g(j, s - 1, k - a(i, j)) )
 
@@ -10,7 +11,8 @@ and the batch takes, over d copies of S stages whose first has the layers 0 .. j
 
     max( T(0, j, S), g(j, S - 1, K/d - a(0, j)) ) (ceil(M/d) + S - 1) + 4 (d - 1)/d w(0, j) / B.
 
-It shares no code with :mod:`phaze.placement.solve`, which has no axis for devices, and is checked against it.
+It shares no code with :mod:`phaze.placement.solve`, which has no axis for devices, and is checked
+against it.
 """
 
 from dataclasses import dataclass
@@ -65,7 +67,9 @@ def _stages(problem: PlacementProblem, graph: LayerGraph) -> _Stages:
 
 def _times(problem: PlacementProblem, stages: _Stages, number: int) -> Floats:
     """T of every stage as the ``number``-th from the end; infinite where nothing fits."""
-    held = problem.state.total / problem.sent_bytes * stages.parameter_bytes + stages.activation_bytes
+    held = (
+        problem.state.total / problem.sent_bytes * stages.parameter_bytes + stages.activation_bytes
+    )
     room = problem.hbm_bytes * (1 + 1e-12)
     stash = np.where(held + (number - 1) * stages.activation_bytes <= room, stages.stash_s, np.inf)
     if number == 1 or problem.recompute == "none":
@@ -98,11 +102,15 @@ def _best_of_width(problem: PlacementProblem, graph: LayerGraph) -> float:
         for i in range(n - number + 1):
             last = slice(i, n - number + 1)
             reached = np.maximum(
-                times[i, last, None], _shifted(before[i + 1 : n - number + 2], stages.devices[i, last])
+                times[i, last, None],
+                _shifted(before[i + 1 : n - number + 2], stages.devices[i, last]),
             )
             now[i] = reached.min(axis=0)
             if i == 0:
-                batch = reached[:, share] * (rounds + number - 1) + sync * stages.parameter_bytes[0, last, None]
+                batch = (
+                    reached[:, share] * (rounds + number - 1)
+                    + sync * stages.parameter_bytes[0, last, None]
+                )
                 best = min(best, float(batch.min()))
         before = now
     return best

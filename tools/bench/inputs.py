@@ -1,6 +1,8 @@
-"""The inputs of all comparisons, made from what is bundled: the shipped graphs, the paper's stand-in chip and space.
+"""The inputs of all comparisons, made from what is bundled: the shipped graphs, the paper's
+stand-in chip and space.
 
-The sizes are those of the published figures; the times of operators and layers are our own costs on the stand-in chip.
+The sizes are those of the published figures; the times of operators and layers are our own costs on
+the stand-in chip.
 """
 
 from dataclasses import dataclass
@@ -30,7 +32,13 @@ BATCH = 4096
 """The paper's global batch, in sequences."""
 GIB = 2**30
 # A GPT as deep as GPT-2 XL with heads that 2 and 4 divide, so that it has three widths.
-GPT_48 = (("layers", 48), ("hidden", 1600), ("heads", 20), ("vocabulary", 50304), ("sequence", 1024))
+GPT_48 = (
+    ("layers", 48),
+    ("hidden", 1600),
+    ("heads", 20),
+    ("vocabulary", 50304),
+    ("sequence", 1024),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +74,11 @@ SCHEDULES = (
     ScheduleInput("bert-large", 1, "full", "backward"),
     ScheduleInput("bert-large", 1, "none", "backward"),
 )
-# m x n x k: products of BERT-large (attention scores of one head, output, first of the MLP) and of Llama-2 7B with few
-# rows, which waits for memory.
+# m x n x k: products of BERT-large (attention scores of one head, output, first of the MLP) and of
+# Llama-2 7B with few rows, which waits for memory.
 SHAPES = ((512, 512, 64), (512, 1024, 1024), (512, 4096, 1024), (64, 4096, 4096))
-# The same for SCALE-Sim: streams at least as long as the array, and traces of cycles x units that fit into memory.
+# The same for SCALE-Sim: streams at least as long as the array, and traces of cycles x units that
+# fit into memory.
 SIMULATED_SHAPES = ((512, 512, 128), (512, 1024, 1024))
 
 
@@ -94,7 +103,8 @@ def placement_problem(asked: PlacementInput) -> PlacementProblem:
 
 
 def schedule_problem(asked: ScheduleInput) -> ScheduleProblem:
-    """The scheduling problem of the model's block, the layer that most calls run, at microbatch 1."""
+    """The scheduling problem of the model's block, the layer that most calls run, at microbatch
+    1."""
     fused = fuse(_model(asked.model, asked.width, 1), asked.fusion)
     calls = [call.layer for call in fused.calls]
     block, backward = fused.layers[max(set(calls), key=calls.count)], asked.direction == "backward"
@@ -102,7 +112,8 @@ def schedule_problem(asked: ScheduleInput) -> ScheduleProblem:
 
 
 def core_part(whole_global_buffer: bool) -> TensorPart:
-    """One of the stand-in's eight tensor cores with an eighth of HBM; the global buffer, or an eighth of that too."""
+    """One of the stand-in's eight tensor cores with an eighth of HBM; the global buffer, or an
+    eighth of that too."""
     chip = load_chip(CHIP)
     core, cores = chip.clusters, chip.clusters.count
     share = 1 if whole_global_buffer else cores

@@ -1,4 +1,5 @@
-"""One comparison: the same input, our time, another's time, their ratio, and whether the answers agree."""
+"""One comparison: the same input, our time, another's time, their ratio, and whether the answers
+agree."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -12,8 +13,9 @@ PARTS = ("placement", "schedule", "cost", "search")
 class Took:
     """Processor seconds of all threads, from ``least_s`` to ``most_s`` where a range was published.
 
-    ``stopped``: it was stopped at its limit and had not ended, so it takes longer than that. ``memory_bytes``: its peak
-    above what the process held before (:mod:`tools.bench.memory`); None where that is not known.
+    ``stopped``: it was stopped at its limit and had not ended, so it takes longer than that.
+    ``memory_bytes``: its peak above what the process held before (:mod:`tools.bench.memory`); None
+    where that is not known.
     """
 
     least_s: float
@@ -33,7 +35,10 @@ class Took:
 
 
 def took(
-    processor_s: float, elapsed_s: float | None = None, stopped: bool = False, memory_bytes: int | None = None
+    processor_s: float,
+    elapsed_s: float | None = None,
+    stopped: bool = False,
+    memory_bytes: int | None = None,
 ) -> Took:
     """A single figure."""
     return Took(processor_s, processor_s, elapsed_s, stopped, memory_bytes)
@@ -45,11 +50,13 @@ def _finite(value: float) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """``ours`` and ``theirs`` (None: the peer is not there, ``missing`` says why) on the input that ``input`` names.
+    """``ours`` and ``theirs`` (None: the peer is not there, ``missing`` says why) on the input that
+    ``input`` names.
 
-    ``values`` are both answers in ``unit``; ``answers`` says in a word how they compare, and ``agree`` whether they may
-    differ so: None where there is nothing to compare, as with a published time. ``basis`` of their time: published,
-    measured in this run, or estimated from a time that was.
+    ``values`` are both answers in ``unit``; ``answers`` says in a word how they compare, and
+    ``agree`` whether they may differ so: None where there is nothing to compare, as with a
+    published time. ``basis`` of their time: published, measured in this run, or estimated from a
+    time that was.
     """
 
     input: str
@@ -97,11 +104,16 @@ class Section:
 
     def document(self) -> dict[str, Any]:
         """As it stands in ``phaze.bench/1``."""
-        return {"part": self.part, "lines": [line.document() for line in self.lines], "notes": list(self.notes)}
+        return {
+            "part": self.part,
+            "lines": [line.document() for line in self.lines],
+            "notes": list(self.notes),
+        }
 
 
 def same(ours: float, theirs: float, tolerance: float) -> tuple[str, bool]:
-    """How two answers compare, in a word: ``same``, or how far theirs is above ours; and whether that is allowed."""
+    """How two answers compare, in a word: ``same``, or how far theirs is above ours; and whether
+    that is allowed."""
     if ours == theirs:
         return "same", True
     share = (theirs - ours) / ours if ours else float("inf")

@@ -22,7 +22,8 @@ def _load() -> float | None:
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores, system, Python, and how busy it is just now: the load of the last minute."""
+    """Processor, cores, system, Python, and how busy it is just now: the load of the last
+    minute."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count() or 1,

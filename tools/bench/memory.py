@@ -1,8 +1,10 @@
-"""Peak memory of a function: how far the resident set of the process grows above what it held before.
+"""Peak memory of a function: how far the resident set of the process grows above what it held
+before.
 
-Linux only: the high-water mark of the resident set is set back (``/proc/self/clear_refs``) and read afterwards.
-Elsewhere, or where the system does not allow that, there is no figure. Memory that an earlier function has freed
-but that the allocator has kept is handed back first, so that a function that uses it again is charged for it.
+Linux only: the high-water mark of the resident set is set back (``/proc/self/clear_refs``) and read
+afterwards. Elsewhere, or where the system does not allow that, there is no figure. Memory that an
+earlier function has freed but that the allocator has kept is handed back first, so that a function
+that uses it again is charged for it.
 """
 
 import ctypes

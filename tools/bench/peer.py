@@ -1,7 +1,9 @@
-"""Peers from the package index: whether one is there, and a question to it in a process and a folder of its own.
+"""Peers from the package index: whether one is there, and a question to it in a process and a
+folder of its own.
 
-A peer may write files, log and change settings of the process; so each is a module of this room that is run with
-``python -m`` in a folder that is thrown away, reads ``question.json`` there and writes ``answer.json``.
+A peer may write files, log and change settings of the process; so each is a module of this room
+that is run with ``python -m`` in a folder that is thrown away, reads ``question.json`` there and
+writes ``answer.json``.
 """
 
 import importlib.util
@@ -31,11 +33,22 @@ def ask(peer: str, package: str, question: Any, limit_s: float = 600.0) -> Any:
     with tempfile.TemporaryDirectory(prefix="phaze-bench-") as name:
         folder = Path(name)
         write_whole(folder / QUESTION, json.dumps(question))
-        surroundings = {**os.environ, "MPLBACKEND": "Agg", "MPLCONFIGDIR": name, "PYTHONPATH": str(ROOT)}
+        surroundings = {
+            **os.environ,
+            "MPLBACKEND": "Agg",
+            "MPLCONFIGDIR": name,
+            "PYTHONPATH": str(ROOT),
+        }
         command = [sys.executable, "-m", peer]
         try:
             done = subprocess.run(
-                command, cwd=folder, env=surroundings, capture_output=True, text=True, check=False, timeout=limit_s
+                command,
+                cwd=folder,
+                env=surroundings,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=limit_s,
             )
         except subprocess.TimeoutExpired:
             raise PeerError(f"stopped after {limit_s:g} s without an answer") from None

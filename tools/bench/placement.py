@@ -1,4 +1,5 @@
-"""Placement: 26, 50 and 98 layers on 1024 devices, against the published solver's times and its method in numpy."""
+"""Placement: 26, 50 and 98 layers on 1024 devices, against the published solver's times and its
+method in numpy."""
 
 from phaze.placement.kernels import warm
 from phaze.placement.solve import fastest_plan
@@ -13,9 +14,11 @@ AGREE = 1e-9
 NOTES = (
     f"Published: the ICML 2024 paper's C++ solver, {SOURCE}, as its setup builds it and with "
     "-O3, on other layers of the same number; no answer to compare.",
-    f"Inputs: bert-large (microbatch 4), a GPT of 48 blocks (hidden 1600, 20 heads) and gpt3-175b (microbatch 1) on "
+    "Inputs: bert-large (microbatch 4), a GPT of 48 blocks (hidden 1600, 20 heads) and "
+    "gpt3-175b (microbatch 1) on "
     f"1024 x {CHIP}, batch 4096, link 4 GiB/s; times of layers are our schedules on that chip.",
-    "Its table: a dynamic program over (layers left, stages, devices) in numpy, reimplemented; 'same' is the same "
+    "Its table: a dynamic program over (layers left, stages, devices) in numpy, "
+    "reimplemented; 'same' is the same "
     f"step time to {AGREE:g}.",
 )
 
@@ -33,7 +36,17 @@ def _lines(asked: PlacementInput) -> list[Line]:
     return [
         Line(called, "published", "published", ours, built),
         Line(called, "published -O3", "published", ours, fast),
-        Line(called, "its table, numpy", "measured", ours, theirs, answers, agree, (ours_s, theirs_s), "s a batch"),
+        Line(
+            called,
+            "its table, numpy",
+            "measured",
+            ours,
+            theirs,
+            answers,
+            agree,
+            (ours_s, theirs_s),
+            "s a batch",
+        ),
     ]
 
 

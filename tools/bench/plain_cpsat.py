@@ -1,9 +1,11 @@
-"""Plain CP-SAT on a whole layer: what a good textbook model takes without our bounds, components or start.
+"""Plain CP-SAT on a whole layer: what a good textbook model takes without our bounds, components or
+start.
 
-Variables: a start s_i and a flag y_i (spread) of every operator that costs something, an optional interval for each of
-its two ways to run, the makespan C. An operator on one core holds one of its cores, a spread one (and a collective)
-all of both kinds; two cumulative constraints, one for each kind, and s_j >= e_i for every edge. Minimise C. The solver
-runs with its own defaults on all cores. Times are multiples of horizon / 2^30, rounded up.
+Variables: a start s_i and a flag y_i (spread) of every operator that costs something, an optional
+interval for each of its two ways to run, the makespan C. An operator on one core holds one of its
+cores, a spread one (and a collective) all of both kinds; two cumulative constraints, one for each
+kind, and s_j >= e_i for every edge. Minimise C. The solver runs with its own defaults on all cores.
+Times are multiples of horizon / 2^30, rounded up.
 """
 
 from dataclasses import dataclass
@@ -40,7 +42,9 @@ def solve_plain(problem: ScheduleProblem, limit_s: float) -> Outcome:
     held: dict[str, list[tuple[Any, int]]] = {"tensor": [], "vector": []}
     for i, operator in enumerate(operators):
         start, spread = model.new_int_var(0, most, f"s{i}"), model.new_bool_var(f"y{i}")
-        one, all_ = (max(1, -int(-s // unit_s)) for s in (operator.one_core_s, operator.all_cores_s))
+        one, all_ = (
+            max(1, -int(-s // unit_s)) for s in (operator.one_core_s, operator.all_cores_s)
+        )
         if operator.collective:
             model.add(spread == 1)
         alone = model.new_optional_fixed_size_interval_var(start, all_, spread, f"p{i}")
@@ -57,7 +61,11 @@ def solve_plain(problem: ScheduleProblem, limit_s: float) -> Outcome:
             if below >> i & 1:
                 model.add(starts[j] >= ends[i])
     for kind, users in held.items():
-        model.add_cumulative([interval for interval, _ in users], [amount for _, amount in users], problem.cores(kind))
+        model.add_cumulative(
+            [interval for interval, _ in users],
+            [amount for _, amount in users],
+            problem.cores(kind),
+        )
     model.minimize(makespan)
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = limit_s
@@ -65,4 +73,8 @@ def solve_plain(problem: ScheduleProblem, limit_s: float) -> Outcome:
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Outcome(float("inf"), 0.0, False)
-    return Outcome(solver.objective_value * unit_s, solver.best_objective_bound * unit_s, status == cp_model.OPTIMAL)
+    return Outcome(
+        solver.objective_value * unit_s,
+        solver.best_objective_bound * unit_s,
+        status == cp_model.OPTIMAL,
+    )

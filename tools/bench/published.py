@@ -1,4 +1,5 @@
-"""The published system's times, as ranges of processor seconds, and where they come from; no optimum stands here."""
+"""The published system's times, as ranges of processor seconds, and where they come from; no
+optimum stands here."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -8,7 +8,8 @@ from tools.bench.machine import machine
 from tools.bench.published import SOURCE
 
 LIMIT_S = 5.0
-"""Seconds a peer gets for one problem: ours needs milliseconds, and the whole bench stays within minutes."""
+"""Seconds a peer gets for one problem: ours needs milliseconds, and the whole bench stays within
+minutes."""
 # Worker processes are forked before the solvers of the schedule part have started threads.
 ORDER = ("placement", "cost", "search", "schedule")
 
@@ -43,7 +44,9 @@ def document_of(sections: Sequence[Section], where: dict[str, Any]) -> dict[str,
     }
 
 
-def run(parts: Sequence[str] = PARTS, limit_s: float = LIMIT_S, tell: Callable[[str], object] = len) -> dict[str, Any]:
+def run(
+    parts: Sequence[str] = PARTS, limit_s: float = LIMIT_S, tell: Callable[[str], object] = len
+) -> dict[str, Any]:
     """Measure ``parts``; a solver may take ``limit_s`` elapsed seconds on one schedule."""
     where, found = machine(), {}
     for part in (part for part in ORDER if part in parts):

@@ -1,5 +1,5 @@
-"""Layer schedules: exact, against the published times, the published program by HiGHS, and plain CP-SAT, all on the
-whole layer without our bounds, components or start."""
+"""Layer schedules: exact, against the published times, the published program by HiGHS, and plain
+CP-SAT, all on the whole layer without our bounds, components or start."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,13 +24,19 @@ ROUNDED = 1e-6
 def notes(limit_s: float) -> tuple[str, ...]:
     """What the reader must know."""
     return (
-        f"Published: {SOURCE}; its program with 12 operators by Gurobi, with 36 (Llama) by HiGHS to a gap of "
-        "1 %: other layers of the same size, our 36 being a backward pass with 34 of them in one component.",
-        f"Inputs: a block of the named model, microbatch 1, on {CHIP} (8 tensor and 2 vector cores), rules icml24, "
+        f"Published: {SOURCE}; its program with 12 operators by Gurobi, with 36 (Llama) "
+        "by HiGHS to a gap of "
+        "1 %: other layers of the same size, our 36 being a backward pass with 34 of "
+        "them in one component.",
+        f"Inputs: a block of the named model, microbatch 1, on {CHIP} (8 tensor and 2 "
+        "vector cores), rules icml24, "
         "fully fused but for the unfused 36 operators; fw forward, bw backward.",
-        f"Both solvers see the whole layer and are stopped after {limit_s:g} s elapsed. 'same': a proved optimum equal "
-        "to ours within 1e-6; 'unproved': our optimum found, stopped before the proof; '+x %': a schedule that much "
-        "longer than our optimum (the program's gap is 1 %); 'none': stopped without a schedule. Marked ! would be a "
+        f"Both solvers see the whole layer and are stopped after {limit_s:g} s elapsed. "
+        "'same': a proved optimum equal "
+        "to ours within 1e-6; 'unproved': our optimum found, stopped before the proof; "
+        "'+x %': a schedule that much "
+        "longer than our optimum (the program's gap is 1 %); 'none': stopped without a "
+        "schedule. Marked ! would be a "
         "schedule shorter, or a bound above, our optimum, or ours not proved optimal.",
     )
 
@@ -47,7 +53,9 @@ def _ilp(problem: ScheduleProblem, limit_s: float) -> Outcome:
 def verdict(ours: Schedule, theirs: Outcome, gap: float) -> tuple[str, bool]:
     """How a solver's outcome compares with our proved optimum: neither may contradict the other."""
     longer = theirs.makespan_s / ours.makespan_s - 1
-    sound = ours.optimal and longer >= -ROUNDED and theirs.bound_s <= ours.makespan_s * (1 + ROUNDED)
+    sound = (
+        ours.optimal and longer >= -ROUNDED and theirs.bound_s <= ours.makespan_s * (1 + ROUNDED)
+    )
     if theirs.ended:
         agree = sound and longer <= gap + ROUNDED
         return ("same" if abs(longer) <= ROUNDED else percent(longer)), agree
@@ -56,11 +64,23 @@ def verdict(ours: Schedule, theirs: Outcome, gap: float) -> tuple[str, bool]:
     return ("unproved" if abs(longer) <= ROUNDED else percent(longer)), sound
 
 
-def _peer(ours: Schedule, ours_took: Took, called: str, name: str, by: Callable[[], Outcome], gap: float) -> Line:
+def _peer(
+    ours: Schedule, ours_took: Took, called: str, name: str, by: Callable[[], Outcome], gap: float
+) -> Line:
     found, theirs = clock.once(by)
     answers, agree = verdict(ours, found, gap)
     told = replace(theirs, stopped=not found.ended)
-    return Line(called, name, "measured", ours_took, told, answers, agree, (ours.makespan_s, found.makespan_s), "s")
+    return Line(
+        called,
+        name,
+        "measured",
+        ours_took,
+        told,
+        answers,
+        agree,
+        (ours.makespan_s, found.makespan_s),
+        "s",
+    )
 
 
 def _lines(asked: ScheduleInput, limit_s: float) -> list[Line]:
@@ -81,4 +101,8 @@ def _lines(asked: ScheduleInput, limit_s: float) -> list[Line]:
 
 def section(limit_s: float, inputs: tuple[ScheduleInput, ...] = SCHEDULES) -> Section:
     """All lines; a solver may take ``limit_s`` elapsed seconds on one input."""
-    return Section("schedule", tuple(line for asked in inputs for line in _lines(asked, limit_s)), notes(limit_s))
+    return Section(
+        "schedule",
+        tuple(line for asked in inputs for line in _lines(asked, limit_s)),
+        notes(limit_s),
+    )

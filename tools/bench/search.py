@@ -1,5 +1,5 @@
-"""Search: the paper's whole space for one model, certified, against every chip by the plain path and the published
-mapper's time alone."""
+"""Search: the paper's whole space for one model, certified, against every chip by the plain path
+and the published mapper's time alone."""
 
 import os
 import tempfile
@@ -35,7 +35,8 @@ def _search(job: SearchJob, workers: int) -> Finished:
 
 
 def _plain(job: SearchJob, done: Finished, sample: int) -> tuple[float, Took]:
-    """The best score of a few chips, evenly spaced, by the plain path, and what all chips would take at that pace."""
+    """The best score of a few chips, evenly spaced, by the plain path, and what all chips would
+    take at that pace."""
     plain = plain_of(job, scale_for(job), done.state.opened)
     count = len(done.state.opened)
     chips = np.linspace(0, count - 1, sample).astype(int).tolist()
@@ -51,21 +52,32 @@ def distinct_products(job: SearchJob) -> int:
     return len({product for work in works for product in work.products})
 
 
-def notes(job: SearchJob, done: Finished, ours: Took, sample: int, mapped: tuple[int, int]) -> tuple[str, ...]:
+def notes(
+    job: SearchJob, done: Finished, ours: Took, sample: int, mapped: tuple[int, int]
+) -> tuple[str, ...]:
     """What the reader must know."""
     closed = done.document["certificate"]["closed"]
     count = len(done.state.opened)
-    told = f"{closed['bound'] + closed['memory']:,} excluded by a bound, {closed['evaluated']:,} evaluated"
+    told = (
+        f"{closed['bound'] + closed['memory']:,} excluded by a bound, "
+        f"{closed['evaluated']:,} evaluated"
+    )
     pace = count / (ours.elapsed_s or ours.most_s)
     return (
-        f"Input: the paper's {count:,} chips x {len(job.hbm_bytes)} HBM sizes x microbatches 1, 2, 4, 8 x recompute on "
-        f"and off, {MODEL} on 1024 devices, batch 4096; certified to {done.document['certificate']['gap']:.2g}.",
-        f"Elapsed {ours.elapsed_s:.1f} s with {os.cpu_count() or 1} workers: {pace:,.0f} chips a second; {told}. "
+        f"Input: the paper's {count:,} chips x {len(job.hbm_bytes)} HBM sizes x "
+        "microbatches 1, 2, 4, 8 x recompute on "
+        f"and off, {MODEL} on 1024 devices, batch 4096; certified to "
+        f"{done.document['certificate']['gap']:.2g}.",
+        f"Elapsed {ours.elapsed_s:.1f} s with {os.cpu_count() or 1} workers: {pace:,.0f} "
+        f"chips a second; {told}. "
         "Memory is that of a search with one worker.",
-        f"Reference path: every schedule and placement solved on each chip, without bounds or caches; measured on "
+        "Reference path: every schedule and placement solved on each chip, without "
+        "bounds or caches; measured on "
         f"{sample} chips, evenly spaced, and multiplied. None of them may beat the certified best.",
-        f"Published mapper: {mapped[0]} different products x {mapped[1]:,} tensor parts x 0.25 s, {SOURCE}; what its "
-        "costs alone would take on this space, without schedules and placements; multiplied, not run.",
+        f"Published mapper: {mapped[0]} different products x {mapped[1]:,} tensor parts "
+        f"x 0.25 s, {SOURCE}; what its "
+        "costs alone would take on this space, without schedules and placements; "
+        "multiplied, not run.",
     )
 
 

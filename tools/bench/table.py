@@ -1,4 +1,5 @@
-"""Comparisons on the terminal: for each part a table of ours, theirs and their ratio, and what must be known of it."""
+"""Comparisons on the terminal: for each part a table of ours, theirs and their ratio, and what must
+be known of it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,7 +11,13 @@ from phaze.report.terminal import paragraph, table
 
 AGREE = MappingProxyType({True: "yes", False: "no !", None: "not judged"})
 MARKS = MappingProxyType({"published": "", "measured": "", "estimated": "~"})
-STEPS = ((1e-3, 1e6, "us"), (1.0, 1e3, "ms"), (120.0, 1.0, "s"), (7200.0, 1 / 60, "min"), (172800.0, 1 / 3600, "h"))
+STEPS = (
+    (1e-3, 1e6, "us"),
+    (1.0, 1e3, "ms"),
+    (120.0, 1.0, "s"),
+    (7200.0, 1 / 60, "min"),
+    (172800.0, 1 / 3600, "h"),
+)
 
 
 def seconds(value: float) -> str:
@@ -54,10 +61,13 @@ def _cells(line: Mapping[str, Any]) -> tuple[str, ...]:
 def _cycles(console: Console, lines: list[Mapping[str, Any]]) -> None:
     told = [line for line in lines if line["values"] and line["unit"] == "cycles"]
     if told:
-        cells = [(t["input"], t["against"], f"{t['values'][0]:,.0f}", f"{t['values'][1]:,.0f}", t["answers"],
+        cells = [(t["input"], t["against"], f"{t['values'][0]:,.0f}", f"{t['values'][1]:,.0f}",
+        t["answers"],
                   AGREE[t["agree"]]) for t in told]  # fmt: skip
         console.print()
-        console.print(table(("cycles of", "against", "ours", "theirs", "differ", "agree"), cells, texts=2))
+        console.print(
+            table(("cycles of", "against", "ours", "theirs", "differ", "agree"), cells, texts=2)
+        )
 
 
 def mib(told: Mapping[str, Any]) -> str:
@@ -69,11 +79,17 @@ def mib(told: Mapping[str, Any]) -> str:
 
 
 def _memory(console: Console, lines: list[Mapping[str, Any]]) -> None:
-    told = [line for line in lines if line["theirs"] is not None and line["theirs"]["memory_bytes"] is not None]
+    told = [
+        line
+        for line in lines
+        if line["theirs"] is not None and line["theirs"]["memory_bytes"] is not None
+    ]
     if told:
         cells = [(t["input"], t["against"], mib(t["ours"]), mib(t["theirs"])) for t in told]
         console.print()
-        console.print(table(("peak memory of", "against", "ours, MiB", "theirs, MiB"), cells, texts=2))
+        console.print(
+            table(("peak memory of", "against", "ours, MiB", "theirs, MiB"), cells, texts=2)
+        )
 
 
 def show_bench(console: Console, document: Mapping[str, Any]) -> None:
@@ -82,9 +98,12 @@ def show_bench(console: Console, document: Mapping[str, Any]) -> None:
     busy = "" if where["load"] is None else f", load {where['load']:.1f} when it began"
     paragraph(
         console,
-        f"{where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}{busy}. "
-        "Times are processor seconds of all threads, ours warm; ~ estimated, > stopped at its limit; "
-        "a ratio is their least time over ours. Memory is the peak of the resident set above what the process held "
+        f"{where['processor']}, {where['cores']} cores, {where['system']}, Python "
+        f"{where['python']}{busy}. "
+        "Times are processor seconds of all threads, ours warm; ~ estimated, > stopped "
+        "at its limit; "
+        "a ratio is their least time over ours. Memory is the peak of the resident set "
+        "above what the process held "
         "before (a first run; no figure where it was not measured here).",
     )
     for section in document["sections"]:
@@ -93,11 +112,15 @@ def show_bench(console: Console, document: Mapping[str, Any]) -> None:
         console.print(table(heads, [_cells(line) for line in section["lines"]], texts=2))
         _cycles(console, section["lines"])
         _memory(console, section["lines"])
-        for name, why in dict.fromkeys((line["against"], line["missing"]) for line in section["lines"]):
+        for name, why in dict.fromkeys(
+            (line["against"], line["missing"]) for line in section["lines"]
+        ):
             if why:
                 paragraph(console, f"{name}: {why}")
         console.print()
         for note in section["notes"]:
             paragraph(console, note)
     if not document["agree"]:
-        paragraph(console, "\nAnswers marked ! contradict each other: this is a fault, please report it.")
+        paragraph(
+            console, "\nAnswers marked ! contradict each other: this is a fault, please report it."
+        )

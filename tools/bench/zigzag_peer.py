@@ -1,16 +1,20 @@
 """ZigZag (zigzag-dse) on products: run by :func:`tools.bench.peer.ask`, in a folder of its own.
 
-The machine is the same core and the same memories at the same rates, told in ZigZag's words, in bits a cycle:
+The machine is the same core and the same memories at the same rates, told in ZigZag's words, in
+bits a cycle:
 
-    array      R x C units; n runs along the columns, k along the rows; operands move through it (systolic)
-    register   one weight in each unit and the next one behind it, so that a load hides behind a stream
-    core       the core's buffer: 16 R bits of inputs and 16 C of weights out, 32 C of sums out and 32 C in, each cycle;
-               filled at the global buffer's rate
-    chip       what the core has of the global buffer: one port towards the core, one towards HBM at HBM's rate
+    array      R x C units; n runs along the columns, k along the rows; operands move through it
+               (systolic)
+    register   one weight in each unit and the next one behind it, so that a load hides behind a
+               stream
+    core       the core's buffer: 16 R bits of inputs and 16 C of weights out, 32 C of sums out and
+               32 C in, each cycle; filled at the global buffer's rate
+    chip       what the core has of the global buffer: one port towards the core, one towards HBM at
+               HBM's rate
     hbm        the core's share of HBM, one port
 
-A case may name its loops (:mod:`tools.bench.loops`): then they are priced as they are. Otherwise they are searched,
-with the default effort, for least latency. Files are JSON, which is YAML too.
+A case may name its loops (:mod:`tools.bench.loops`): then they are priced as they are. Otherwise
+they are searched, with the default effort, for least latency. Files are JSON, which is YAML too.
 """
 
 import importlib
@@ -33,10 +37,18 @@ DIMENSIONS = MappingProxyType({"m": "D", "n": "K", "k": "C"})
 
 
 def _port(name: str, kind: str, bits: int, of: tuple[str, ...]) -> dict[str, Any]:
-    return {"name": name, "type": kind, "bandwidth_min": 16, "bandwidth_max": bits, "allocation": list(of)}
+    return {
+        "name": name,
+        "type": kind,
+        "bandwidth_min": 16,
+        "bandwidth_max": bits,
+        "allocation": list(of),
+    }
 
 
-def _memory(bits: int, operands: tuple[str, ...], ports: list[dict[str, Any]], inside: bool) -> dict[str, Any]:
+def _memory(
+    bits: int, operands: tuple[str, ...], ports: list[dict[str, Any]], inside: bool
+) -> dict[str, Any]:
     return {
         "size": bits,
         "r_cost": 1.0,
@@ -51,12 +63,16 @@ def _memory(bits: int, operands: tuple[str, ...], ports: list[dict[str, Any]], i
 
 
 def machine(part: dict[str, float]) -> dict[str, Any]:
-    """The accelerator file of a core with its share of the memories (:class:`phaze.cost.mapping.TensorPart`)."""
+    """The accelerator file of a core with its share of the memories
+    (:class:`phaze.cost.mapping.TensorPart`)."""
     rows, columns, clock = int(part["rows"]), int(part["columns"]), part["clock_hz"]
     shared = int(8 * part["global_bytes_per_s"] / clock)
     hbm = int(8 * part["hbm_bytes_per_s"] / clock)
     everyone = ("I1", "I2", "O")
-    register = [_port("r_port_1", "read", 16, ("I2, tl",)), _port("w_port_1", "write", 16, ("I2, fh",))]
+    register = [
+        _port("r_port_1", "read", 16, ("I2, tl",)),
+        _port("w_port_1", "write", 16, ("I2, fh",)),
+    ]
     core = [
         _port("r_port_1", "read", 16 * rows, ("I1, tl",)),
         _port("r_port_2", "read", 16 * columns, ("I2, tl",)),
@@ -64,7 +80,10 @@ def machine(part: dict[str, float]) -> dict[str, Any]:
         _port("w_port_1", "write", 32 * columns, ("O, fl",)),
         _port("rw_port_1", "read_write", shared, OUTWARD),
     ]
-    chip = [_port("rw_port_1", "read_write", shared, INWARD), _port("rw_port_2", "read_write", hbm, OUTWARD)]
+    chip = [
+        _port("rw_port_1", "read_write", shared, INWARD),
+        _port("rw_port_2", "read_write", hbm, OUTWARD),
+    ]
     memory = [_port("rw_port_1", "read_write", hbm, (*INWARD, *OUTWARD))]
     return {
         "name": "core",
@@ -85,11 +104,16 @@ def machine(part: dict[str, float]) -> dict[str, Any]:
 
 
 def mapping(part: dict[str, float], loops: list[list[Any]] | None = None) -> list[dict[str, Any]]:
-    """Columns of the result along the array's columns, the inner dimension along its rows; which loops a memory holds
-    is searched, and so are the loops unless ``loops`` has them from the inside out."""
+    """Columns of the result along the array's columns, the inner dimension along its rows; which
+    loops a memory holds is searched, and so are the loops unless ``loops`` has them from the inside
+    out."""
     unrolled = {"D1": [f"K, {int(part['columns'])}"], "D2": [f"C, {int(part['rows'])}"]}
     links = {"O": "O", "W": "I2", "I": "I1"}
-    found: dict[str, Any] = {"name": "default", "spatial_mapping": unrolled, "memory_operand_links": links}
+    found: dict[str, Any] = {
+        "name": "default",
+        "spatial_mapping": unrolled,
+        "memory_operand_links": links,
+    }
     if loops is not None:
         found["temporal_ordering"] = [[DIMENSIONS[name], extent] for name, extent in loops]
     return [found]

@@ -1,1 +1,2 @@
-"""Bundled constants fitted anew on measured rows: operators, stacks, and the error bands of answers."""
+"""Bundled constants fitted anew on measured rows: operators, stacks, and the error bands of
+answers."""

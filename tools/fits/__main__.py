@@ -2,10 +2,12 @@
 
 Constants of the package fitted anew on measured rows, beside those that it has:
 
-  products, attention, collectives, FILE   constants of operators, on bundled rows or files of phaze.rows/1
+  products, attention, collectives, FILE   constants of operators, on bundled rows or files of
+                                           phaze.rows/1
   stacks      software shares, on the bundled runs
   held-back   errors of fitted stacks and of the accuracy targets, fitted and on runs held back
-  bands       the error band of each kind of answer; --write FILE writes it (src/phaze/evaluate/data/bands.json)
+  bands       the error band of each kind of answer; --write FILE writes it
+              (src/phaze/evaluate/data/bands.json)
 """
 
 import argparse
@@ -27,7 +29,13 @@ from tools.fits.bands import bands_document, bands_text
 from tools.fits.bands_sheet import show_bands
 from tools.fits.held_back import HeldBack, bundled_rows, held_back
 from tools.fits.held_back_sheet import show_fitted, show_held_back
-from tools.fits.marks import bundled_constants, by_weight, fitted_stacks, held_back_document, reached
+from tools.fits.marks import (
+    bundled_constants,
+    by_weight,
+    fitted_stacks,
+    held_back_document,
+    reached,
+)
 from tools.fits.operators import fitted_operators, operators_document, show_operators
 from tools.fits.share_curves import curves_of
 from tools.fits.share_fit import Fits
@@ -52,12 +60,17 @@ def operators(paths: list[str], only: str, progress: Progress) -> Answer:
 def stacks(only: str, progress: Progress) -> Answer:
     """Software shares of stacks whose name has ``only`` in it, and of the releases before them."""
     fits = Fits(curves_of(Memo(), _counted(progress), family=only))
-    shares = [share for share in fitted_stacks(fits, bundled_constants(fits)) if only in share.stack]
+    shares = [
+        share for share in fitted_stacks(fits, bundled_constants(fits)) if only in share.stack
+    ]
     if not shares:
-        raise InputError("--only", f"no fitted stack has '{only}' in its name", "phaze stacks lists them")
-    return {"rows": ["stacks"], "fits": [asdict(share) for share in shares]}, lambda console: show_fitted(
-        console, shares
-    )
+        raise InputError(
+            "--only", f"no fitted stack has '{only}' in its name", "phaze stacks lists them"
+        )
+    return {
+        "rows": ["stacks"],
+        "fits": [asdict(share) for share in shares],
+    }, lambda console: show_fitted(console, shares)
 
 
 def judged(progress: Progress) -> Answer:
@@ -100,10 +113,16 @@ def _answer(options: argparse.Namespace, progress: Progress) -> Answer:
 def main() -> int:
     """Fit, and print tables or one JSON document."""
     parser = argparse.ArgumentParser(
-        prog="python -m tools.fits", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tools.fits",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("what", nargs="+", metavar="WHAT", help="what to fit, as above")
-    parser.add_argument("--only", default="", help="only chips, kernels, clusters or stacks whose name contains this")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="only chips, kernels, clusters or stacks whose name contains this",
+    )
     parser.add_argument("--write", type=Path, help="with bands: the file that they go to")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()

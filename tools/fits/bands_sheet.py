@@ -1,4 +1,5 @@
-"""Bands in the terminal: each kind of answer, how far it may be off, and how many held-back runs lie inside."""
+"""Bands in the terminal: each kind of answer, how far it may be off, and how many held-back runs
+lie inside."""
 
 from rich.console import Console
 
@@ -22,7 +23,9 @@ def _time_row(entry: TimeBand) -> tuple[str, ...]:
 def _headroom_for(chance: float, entry: MemoryBand) -> float:
     """The headroom from which a plan that fills the rest fits with a chance, in steps of 1 %."""
     shares = [percent / 100 for percent in range(100)]
-    return next((share for share in shares if fits_probability(1.0, 1 - share, entry.ratios) >= chance), 1.0)
+    return next(
+        (share for share in shares if fits_probability(1.0, 1 - share, entry.ratios) >= chance), 1.0
+    )
 
 
 def _memory_row(entry: MemoryBand) -> tuple[str, ...]:
@@ -48,7 +51,10 @@ def show_bands(console: Console, bands: BandsFile) -> None:
     console.print(f"[bold]Iteration time: {SHARE:.0%} of runs within the band[/bold]")
     columns = ("chip", "layout", "bits", "stack", "band", "runs", "sources", "inside")
     console.print(table(columns, [_time_row(entry) for entry in bands.time], texts=4))
-    paragraph(console, "inside: runs that the band of their kind holds when it is made without their source.")
+    paragraph(
+        console,
+        "inside: runs that the band of their kind holds when it is made without their source.",
+    )
     console.print("\n[bold]Memory of the fullest device[/bold]")
     wanted = tuple(f"for {chance:.0%}" for chance in CHANCES)
     headings = (
@@ -65,14 +71,18 @@ def show_bands(console: Console, bands: BandsFile) -> None:
     console.print(table(headings, [_memory_row(entry) for entry in bands.memory], texts=1))
     paragraph(
         console,
-        "by job: runs inside the band made without their model, devices and batch; new: the band for "
-        "laboratories of which nothing was seen, inside: runs that it holds when it is made without their source; fits "
-        f"at {USUAL_HEADROOM:.0%}: the chance of a plan that leaves just that; for 80%, 90%: the headroom "
+        "by job: runs inside the band made without their model, devices and batch; new: "
+        "the band for "
+        "laboratories of which nothing was seen, inside: runs that it holds when it is "
+        "made without their source; fits "
+        f"at {USUAL_HEADROOM:.0%}: the chance of a plan that leaves just that; for 80%, "
+        "90%: the headroom "
         "that gives such a chance.",
     )
     known = bands.fitted
     paragraph(
         console,
-        f"Of {known.runs} runs that are known to have fitted their device, {known.above_headroom} come out above "
+        f"Of {known.runs} runs that are known to have fitted their device, "
+        f"{known.above_headroom} come out above "
         f"{1 - USUAL_HEADROOM:.0%} of it, {known.too_large} of them above all of it.",
     )

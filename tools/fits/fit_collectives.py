@@ -1,15 +1,18 @@
 """Constants of a network level, fitted to measured collectives.
 
-A curve is one kind of collective over one group, at many sizes from 64 KiB up. The constants x of a level minimise
+A curve is one kind of collective over one group, at many sizes from 64 KiB up. The constants x of a
+level minimise
 
     loss(x) = mean over curves of mean over sizes of | ln(predicted(x) / measured) |
 
-so that curves weigh alike, however many sizes each has. Constants are scaled by one factor up and down, one after the
-other; where none helps, the factor falls from 2 to its square root, until it is below 1.005 (:func:`fit_level`). From
-each of :data:`BEGINNINGS`; the least loss counts, the first of equal ones. Nothing is drawn at random.
+so that curves weigh alike, however many sizes each has. Constants are scaled by one factor up and
+down, one after the other; where none helps, the factor falls from 2 to its square root, until it is
+below 1.005 (:func:`fit_level`). From each of :data:`BEGINNINGS`; the least loss counts, the first
+of equal ones. Nothing is drawn at random.
 
-Levels are fitted from the inside out: those within on curves that stay inside, which the next ones then take as they
-are. Cross-validation: curve i belongs to fold i mod 5, each predicted with what the other four say.
+Levels are fitted from the inside out: those within on curves that stay inside, which the next ones
+then take as they are. Cross-validation: curve i belongs to fold i mod 5, each predicted with what
+the other four say.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +36,8 @@ LEAST_BYTES = 2**16
 FOLDS = 5
 """Curves that are held back in turn: a fifth each time."""
 WIDEST, NEAR, FINEST = 2.0, 1.2, 1.005
-"""Factors of the first step, of the first one where rows are held back (from what all say), and of the last: constants
-are rounded to three digits, and finer steps hardly change them."""
+"""Factors of the first step, of the first one where rows are held back (from what all say), and of
+the last: constants are rounded to three digits, and finer steps hardly change them."""
 BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
     {
         "share": (0.05, 1.0),
@@ -50,15 +53,19 @@ BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
 )
 """Between what no network was ever seen to leave, and what none exceeds."""
 RING = ("share", "start_s", "latency_s", "piece_s")
-"""Constants of every level; those of small messages and of reduction in switches are of a level alone."""
+"""Constants of every level; those of small messages and of reduction in switches are of a level
+alone."""
 BEGINNINGS: tuple[Mapping[str, float], ...] = (
     MappingProxyType({
-        "share": 0.75, "start_s": 4e-5, "latency_s": 1.5e-6, "piece_s": 3e-6, "small_start_s": 1.5e-5,
-        "small_step_s": 5e-6, "small_share": 0.3, "in_switch_share": 0.55, "local_bytes_per_s": 6e11,
+        "share": 0.75, "start_s": 4e-5, "latency_s": 1.5e-6, "piece_s": 3e-6,
+        "small_start_s": 1.5e-5,
+        "small_step_s": 5e-6, "small_share": 0.3, "in_switch_share": 0.55,
+        "local_bytes_per_s": 6e11,
     }),
     MappingProxyType({
         "share": 0.9, "start_s": 1e-4, "latency_s": 5e-6, "piece_s": 1e-5, "small_start_s": 3e-5,
-        "small_step_s": 1e-5, "small_share": 0.15, "in_switch_share": 0.5, "local_bytes_per_s": 2e12,
+        "small_step_s": 1e-5, "small_share": 0.15, "in_switch_share": 0.5,
+        "local_bytes_per_s": 2e12,
     }),
 )  # fmt: skip
 """Near what curves of NVLink and of InfiniBand suggest."""
@@ -66,7 +73,8 @@ BEGINNINGS: tuple[Mapping[str, float], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A collective over a group at several sizes; ``bandwidths`` of the levels where they are not the cluster's."""
+    """A collective over a group at several sizes; ``bandwidths`` of the levels where they are not
+    the cluster's."""
 
     kind: Kind
     members: tuple[int, ...]
@@ -82,8 +90,8 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class LevelFit:
-    """Fitted constants of a level, by field, and absolute errors of every point: with what the cluster had, fitted,
-    and held back."""
+    """Fitted constants of a level, by field, and absolute errors of every point: with what the
+    cluster had, fitted, and held back."""
 
     level: str
     curves: int
@@ -125,7 +133,11 @@ def _loss(curves: Sequence[Curve], cluster: Cluster) -> float:
 
 
 def _descend(
-    curves: Sequence[Curve], cluster: Cluster, index: int, begun: Mapping[str, float], factor: float = WIDEST
+    curves: Sequence[Curve],
+    cluster: Cluster,
+    index: int,
+    begun: Mapping[str, float],
+    factor: float = WIDEST,
 ) -> tuple[float, dict[str, float]]:
     best = dict(begun)
     least = _loss(curves, with_constants(cluster, index, best))
@@ -153,7 +165,10 @@ def _names(curves: Sequence[Curve], level: Level, index: int) -> tuple[str, ...]
 
 def _best(curves: Sequence[Curve], cluster: Cluster, index: int) -> dict[str, float]:
     names = _names(curves, cluster.levels[index], index)
-    found = [_descend(curves, cluster, index, {name: begun[name] for name in names}) for begun in BEGINNINGS]
+    found = [
+        _descend(curves, cluster, index, {name: begun[name] for name in names})
+        for begun in BEGINNINGS
+    ]
     return min(found, key=lambda pair: pair[0])[1]
 
 
@@ -162,8 +177,8 @@ def _flat(found: Sequence[Floats]) -> tuple[float, ...]:
 
 
 def fit_level(curves: Sequence[Curve], cluster: Cluster, index: int) -> LevelFit:
-    """The constants of level ``index`` that fit curves which reach it best; where switches add, local copies count as
-    sent bytes."""
+    """The constants of level ``index`` that fit curves which reach it best; where switches add,
+    local copies count as sent bytes."""
     level = cluster.levels[index]
     bare = replace(level, **{name: None for name in LINK_FIELDS if name != "in_switch_share"})
     plain = replace(cluster, levels=(*cluster.levels[:index], bare, *cluster.levels[index + 1 :]))
@@ -174,4 +189,11 @@ def fit_level(curves: Sequence[Curve], cluster: Cluster, index: int) -> LevelFit
         learnt = with_constants(plain, index, _descend(rest, plain, index, constants, NEAR)[1])
         held += errors([curve for i, curve in enumerate(curves) if i % FOLDS == fold], learnt)
     fitted = errors(curves, with_constants(plain, index, constants))
-    return LevelFit(level.name, len(curves), constants, _flat(errors(curves, cluster)), _flat(fitted), _flat(held))
+    return LevelFit(
+        level.name,
+        len(curves),
+        constants,
+        _flat(errors(curves, cluster)),
+        _flat(fitted),
+        _flat(held),
+    )

@@ -1,10 +1,11 @@
 """Constants of a chip of clusters, fitted to measured products of 16 and of 8 bits.
 
 Products alone of 16 bits give its clock, the share of HBM that they reach and their start-up
-(:func:`phaze.cost.fitting.fit_chip`). Those of 8 bits are compared with what follows from these and from the gain that
-the chip's file has; where there are no others they give the gain, the share and the start-up, at the clock that the
-file has. Products of training give what a stack leaves of the rate of single ones: the median over products of more
-than 0.1 TFLOP of our seconds at the full rate over theirs.
+(:func:`phaze.cost.fitting.fit_chip`). Those of 8 bits are compared with what follows from these and
+from the gain that the chip's file has; where there are no others they give the gain, the share and
+the start-up, at the clock that the file has. Products of training give what a stack leaves of the
+rate of single ones: the median over products of more than 0.1 TFLOP of our seconds at the full rate
+over theirs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +34,8 @@ from phaze.hardware.formats import RECIPES
 from tools.fits.row_file import ProductRows
 
 LARGE_FLOP = 1e11
-"""Products of training that software leaves a share of; smaller ones start up longer than they run."""
+"""Products of training that software leaves a share of; smaller ones start up longer than they
+run."""
 GAINS = tuple(round(1.0 + 0.05 * i, 2) for i in range(21))
 """Gains of 8 over 16 bits that are tried: what arrays of any chip have is from 1 to 2."""
 FINEST = 0.01
@@ -58,7 +60,11 @@ def measured_rows(table: ProductRows) -> list[Measured]:
         if table.precision == "bf16":
             found.append(measured_product(product(batch, m, n, k), seconds))
         else:
-            found.append(Measured(Work("tensor", (low_product(batch, m, n, k),)), seconds, f"{batch}x{m}x{n}x{k}"))
+            found.append(
+                Measured(
+                    Work("tensor", (low_product(batch, m, n, k),)), seconds, f"{batch}x{m}x{n}x{k}"
+                )
+            )
     return found
 
 
@@ -77,7 +83,11 @@ def fit_plain(rows: Sequence[Measured], chip: Chip) -> ProductFit:
     """Products of 16 bits."""
     found = fit_chip(rows, chip)
     said = found.calibration
-    constants = {"clock_hz": found.clock_hz, "hbm_share": said.hbm_share, "start_up_s": said.start_up_s}
+    constants = {
+        "clock_hz": found.clock_hz,
+        "hbm_share": said.hbm_share,
+        "start_up_s": said.start_up_s,
+    }
     values = {name: value for name, value in constants.items() if value is not None}
     before = chip_constants(chip)
     fitted = replace(
@@ -86,14 +96,21 @@ def fit_plain(rows: Sequence[Measured], chip: Chip) -> ProductFit:
         hbm_share=values.get("hbm_share", before.hbm_share),
         start_up_s=values.get("start_up_s", before.start_up_s),
     )
-    return ProductFit(values, _absolute(rows, chip, before), _absolute(rows, chip, fitted), found.held_back)
+    return ProductFit(
+        values, _absolute(rows, chip, before), _absolute(rows, chip, fitted), found.held_back
+    )
 
 
 def _low(rows: Sequence[Measured], chip: Chip, begun: Constants) -> Constants:
     """The best gain, each with its own share of HBM and start-up."""
     chips, found = chip_set([chip]), list[tuple[float, Constants]]()
     for gain in GAINS:
-        best = descend(lambda c: loss_of(rows, chips, c), replace(begun, rates=((8, gain),)), CLUSTER_BOUNDS, FINEST)
+        best = descend(
+            lambda c: loss_of(rows, chips, c),
+            replace(begun, rates=((8, gain),)),
+            CLUSTER_BOUNDS,
+            FINEST,
+        )
         found.append((loss_of(rows, chips, best), best))
     return min(found, key=lambda pair: pair[0])[1]
 
@@ -112,7 +129,9 @@ def fit_low(rows: Sequence[Measured], chip: Chip) -> ProductFit:
         rest = [row for i, row in enumerate(rows) if i % FOLDS != fold]
         out = [row for i, row in enumerate(rows) if i % FOLDS == fold]
         held += _absolute(out, chip, _low(rest, chip, begun)) if out and rest else ()
-    return ProductFit(constants, _absolute(rows, chip, begun), _absolute(rows, chip, best), tuple(held))
+    return ProductFit(
+        constants, _absolute(rows, chip, begun), _absolute(rows, chip, best), tuple(held)
+    )
 
 
 def fit_share(rows: Sequence[Measured], chip: Chip) -> float:

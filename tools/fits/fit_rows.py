@@ -1,8 +1,10 @@
-"""Fits of files of measured operators (:mod:`tools.fits.row_file`): the constants they give, and how far off they are.
+"""Fits of files of measured operators (:mod:`tools.fits.row_file`): the constants they give, and
+how far off they are.
 
-Rows are grouped by what they determine: a chip's products, a kernel of attention by family of chips, pass and head
-size, a level of a cluster. Each group is fitted alone, in the order of the files, so that nothing depends on what else
-was asked. A constant is said with its value in the bundled files.
+Rows are grouped by what they determine: a chip's products, a kernel of attention by family of
+chips, pass and head size, a level of a cluster. Each group is fitted alone, in the order of the
+files, so that nothing depends on what else was asked. A constant is said with its value in the
+bundled files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,8 +33,9 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class RowFit:
-    """What a group of rows gives: constants beside the bundled ones, and errors with the bundled constants, with
-    these, and on rows that were held back; ``constants`` empty: rows were compared with alone."""
+    """What a group of rows gives: constants beside the bundled ones, and errors with the bundled
+    constants, with these, and on rows that were held back; ``constants`` empty: rows were compared
+    with alone."""
 
     subject: str
     rows: int
@@ -50,16 +53,22 @@ def _spread(found: Sequence[float]) -> Spread | None:
 
 
 def _product_fits(tables: Sequence[ProductRows]) -> Iterator[RowFit]:
-    with_plain = {table.chip for table in tables if table.precision == "bf16" and table.load == "alone"}
+    with_plain = {
+        table.chip for table in tables if table.precision == "bf16" and table.load == "alone"
+    }
     for table in tables:
         chip, rows = load_chip(table.chip), measured_rows(table)
         subject = f"{chip.name}, products in {table.precision}"
         said = chip.calibration
         if table.load == "training":
             share = fit_share(rows, chip)
-            yield RowFit(f"{subject} of training", len(rows), {"software_share": share}, {}, None, None, None)
+            yield RowFit(
+                f"{subject} of training", len(rows), {"software_share": share}, {}, None, None, None
+            )
         elif table.precision == "fp8" and table.chip in with_plain:
-            found = _spread([abs(error) for error in errors_of(rows, chip, constants_in(chip, "fp8"))])
+            found = _spread(
+                [abs(error) for error in errors_of(rows, chip, constants_in(chip, "fp8"))]
+            )
             yield RowFit(subject, len(rows), {}, {}, found, None, None)
         else:
             fit = fit_plain(rows, chip) if table.precision == "bf16" else fit_low(rows, chip)
@@ -84,13 +93,20 @@ def _attention_fits(tables: Sequence[AttentionRows]) -> Iterator[RowFit]:
                 continue
             fit = fit_kernel(by[way], chip.peak_flops, known if way == "both" else ())
             word = "backward" if way == "both" and known else way
-            subject = f"{family or name}, {kernel} {word}, head {head}{', in training' if load == 'training' else ''}"
+            subject = (
+                f"{family or name}, {kernel} {word}, head "
+                f"{head}{', in training' if load == 'training' else ''}"
+            )
             yield _attention_fit(subject, fit, by[way], (way, head, chip), bundled)
             known = [fit.rate] if way == "forward" else known
 
 
 def _attention_fit(
-    subject: str, fit: RateFit, kernels: Sequence[Kernel], of: tuple[str, int, Chip], bundled: AttentionRates | None
+    subject: str,
+    fit: RateFit,
+    kernels: Sequence[Kernel],
+    of: tuple[str, int, Chip],
+    bundled: AttentionRates | None,
 ) -> RowFit:
     way, head, chip = of
     rate, found, before = fit.rate, dict[str, float | None](), list[float]()
@@ -101,7 +117,15 @@ def _attention_fit(
         rates = [bundled.rate(backward, head) for backward in passes]
         found = {name: getattr(rates[-1], name) for name in constants}
         before = [abs(seconds_of(k, rates, chip.peak_flops) / k.seconds - 1) for k in kernels]
-    return RowFit(subject, fit.rows, constants, found, _spread(before), _spread(fit.fitted), _spread(fit.held_back))
+    return RowFit(
+        subject,
+        fit.rows,
+        constants,
+        found,
+        _spread(before),
+        _spread(fit.fitted),
+        _spread(fit.held_back),
+    )
 
 
 def curves_of(tables: Sequence[CollectiveRows], cluster: str, fitted: bool) -> list[Curve]:
@@ -131,10 +155,18 @@ def _collective_fits(tables: Sequence[CollectiveRows]) -> Iterator[RowFit]:
                 cluster = with_constants(cluster, index, fit.constants)
                 known = _level_constants(bundled, index, list(fit.constants))
                 spreads = (_spread(fit.before), _spread(fit.fitted), _spread(fit.held_back))
-                yield RowFit(f"{subject}, {len(curves)} curves", len(fit.fitted), fit.constants, known, *spreads)
+                yield RowFit(
+                    f"{subject}, {len(curves)} curves",
+                    len(fit.fitted),
+                    fit.constants,
+                    known,
+                    *spreads,
+                )
             for kind in dict.fromkeys(c.kind for c in curves):
                 own = np.concatenate(errors([c for c in curves if c.kind == kind], bundled))
-                yield RowFit(f"{subject}, {kind}", len(own), {}, {}, _spread(list(abs(own))), None, None)
+                yield RowFit(
+                    f"{subject}, {kind}", len(own), {}, {}, _spread(list(abs(own))), None, None
+                )
             others = [c for c in curves_of(tables, name, False) if c.outermost == index]
             for kind in dict.fromkeys(c.kind for c in others):
                 own = np.concatenate(errors([c for c in others if c.kind == kind], bundled))
@@ -145,7 +177,12 @@ def _collective_fits(tables: Sequence[CollectiveRows]) -> Iterator[RowFit]:
 def fit_rows(files: Sequence[RowFile], only: str = "") -> Iterator[RowFit]:
     """Every group of the files whose chip, cluster or kernel has ``only`` in its name."""
     products = [table for file in files for table in file.products if only in table.chip]
-    attention = [table for file in files for table in file.attention if only in (table.chip, table.kernel) or not only]
+    attention = [
+        table
+        for file in files
+        for table in file.attention
+        if only in (table.chip, table.kernel) or not only
+    ]
     collectives = [
         replace_clusters(table, [name for name in table.clusters if only in name])
         for file in files

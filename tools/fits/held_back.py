@@ -1,13 +1,14 @@
 """Measured runs priced as if their source had not been there: what bands are made of.
 
-What software leaves of a chip's rate (``software_share`` of a stack) is fitted on runs, so a run whose own share was is
-priced with the one that all other sources give (:meth:`tools.fits.share_fit.Fits.held_back`): of other releases of
-its family, or of other families; a share that was ``assumed``, or that single kernels gave, stays. Not held back:
-``host_time`` of eager stacks, which one source alone determines (docs/accuracy.md, held back by model), and what was
-chosen among few values after seeing runs.
+What software leaves of a chip's rate (``software_share`` of a stack) is fitted on runs, so a run
+whose own share was is priced with the one that all other sources give
+(:meth:`tools.fits.share_fit.Fits.held_back`): of other releases of its family, or of other
+families; a share that was ``assumed``, or that single kernels gave, stays. Not held back:
+``host_time`` of eager stacks, which one source alone determines (docs/accuracy.md, held back by
+model), and what was chosen among few values after seeing runs.
 
-Runs that are left out: :func:`tools.fits.sources.left_out`. Every run speaks for both kinds of chips: as its chip
-is, and, were it unmeasured, from the data sheet.
+Runs that are left out: :func:`tools.fits.sources.left_out`. Every run speaks for both kinds of
+chips: as its chip is, and, were it unmeasured, from the data sheet.
 """
 
 from collections.abc import Iterator
@@ -33,8 +34,9 @@ BASES: tuple[Basis, ...] = ("calibrated", "datasheet")
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """A run and what it says: ``time_ratio`` and ``memory_ratio`` are measured over predicted, ``full`` is predicted
-    over the memory that the run is known to have fitted; None where it does not speak for them."""
+    """A run and what it says: ``time_ratio`` and ``memory_ratio`` are measured over predicted,
+    ``full`` is predicted over the memory that the run is known to have fitted; None where it does
+    not speak for them."""
 
     id: str
     source: str
@@ -47,23 +49,35 @@ class HeldBack:
 
 
 def held_back_stack(job: RunJob, fits: Fits, source: str, memo: Memo) -> Stack:
-    """The job's stack with its software share as the runs of other sources have it, where it was fitted on runs."""
+    """The job's stack with its software share as the runs of other sources have it, where it was
+    fitted on runs."""
     generation, stated = usual_generation(job), stating_stack(job.stack.name)
     if generation is None or job.chip.clusters is None or not share_is_fitted(stated, generation):
         return job.stack
     key = (stated, generation)
-    share = memo.take(("held back", key, source), lambda: fits.held_back(key, fits.of_source(source)).share)
-    return replace(job.stack, software_share=FrozenTable({**job.stack.software_share, generation: share}))
+    share = memo.take(
+        ("held back", key, source), lambda: fits.held_back(key, fits.of_source(source)).share
+    )
+    return replace(
+        job.stack, software_share=FrozenTable({**job.stack.software_share, generation: share})
+    )
 
 
 def _priced(row: MeasuredRun, basis: Basis, fits: Fits, memo: Memo) -> HeldBack:
     job = job_of(dict(row.run), row.where, memo)
-    _, plan = fixed_plan(replace(job, stack=held_back_stack(job, fits, source_of(row), memo)), basis, memo)
+    _, plan = fixed_plan(
+        replace(job, stack=held_back_stack(job, fits, source_of(row), memo)), basis, memo
+    )
     need = max(stage.memory.total_bytes for stage in plan.stages)
     split = job.plan
-    layout = layout_of(job.model.sequence, split.tensor, split.pipeline, split.context, split.expert)
+    layout = layout_of(
+        job.model.sequence, split.tensor, split.pipeline, split.context, split.expert
+    )
     kind = BandKind(
-        chip_kind(chip_provenance(job.chip, basis).basis), layout, bits_of(job.precision), family_of(job.stack.name)
+        chip_kind(chip_provenance(job.chip, basis).basis),
+        layout,
+        bits_of(job.precision),
+        family_of(job.stack.name),
     )
     counted = basis == "calibrated"
     return HeldBack(
@@ -79,7 +93,8 @@ def _priced(row: MeasuredRun, basis: Basis, fits: Fits, memo: Memo) -> HeldBack:
 
 
 def held_back(row: MeasuredRun, fits: Fits, memo: Memo) -> Iterator[HeldBack]:
-    """A run that states its plan, as its chip is and from the data sheet; one that is unmeasured anyway speaks once."""
+    """A run that states its plan, as its chip is and from the data sheet; one that is unmeasured
+    anyway speaks once."""
     if row.free:
         return
     first = _priced(row, BASES[0], fits, memo)

@@ -1,4 +1,5 @@
-"""Fitted stacks and accuracy aims in the terminal: errors on the runs of a fit, and on the same runs held back."""
+"""Fitted stacks and accuracy aims in the terminal: errors on the runs of a fit, and on the same
+runs held back."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,7 +32,9 @@ def show_fitted(console: Console, stacks: Sequence[Fitted]) -> None:
         for one in stacks
     ]
     console.print("[bold]Software share by stack and generation of chips[/bold]")
-    console.print(table(("", "runs", *(f"{share:.2f}" for share in AT), "alone", "fitted", "file"), cells))
+    console.print(
+        table(("", "runs", *(f"{share:.2f}" for share in AT), "alone", "fitted", "file"), cells)
+    )
     hosts = [
         f"{one.stack} {1e6 * one.constants.host_s:.0f} us (file {1e6 * one.bundled_host_s:.0f})"
         for one in stacks
@@ -40,13 +43,17 @@ def show_fitted(console: Console, stacks: Sequence[Fitted]) -> None:
     said = f" Host time, fitted together with the share: {', '.join(hosts)}." if hosts else ""
     paragraph(
         console,
-        "0.72 to 0.96: bias of the runs at that share, in per cent; alone: the share of these runs; fitted: with what "
+        "0.72 to 0.96: bias of the runs at that share, in per cent; alone: the share of "
+        "these runs; fitted: with what "
         f"the release before counts for.{said}",
     )
 
 
 def show_held_back(
-    console: Console, stacks: Sequence[Fitted], marks: Sequence[Reached], weights: Mapping[float, float]
+    console: Console,
+    stacks: Sequence[Fitted],
+    marks: Sequence[Reached],
+    weights: Mapping[float, float],
 ) -> None:
     """Both errors of every stack and every aim."""
     cells = [
@@ -63,13 +70,18 @@ def show_held_back(
     both = ("med", "mean", "bias")
     console.print(table(("", "runs", "models", *both, *both), cells))
     console.print("\n[bold]Aims[/bold]")
-    aims = [(one.mark.name, str(one.runs), _aim(one), *_figures(one.fitted), *_figures(one.held_back)) for one in marks]
+    aims = [
+        (one.mark.name, str(one.runs), _aim(one), *_figures(one.fitted), *_figures(one.held_back))
+        for one in marks
+    ]
     console.print(table(("", "runs", "aim", *both, *both), aims))
     said = ", ".join(f"{weight:.0f}: {100 * error:.2f}" for weight, error in weights.items())
     paragraph(
         console,
-        "med, mean: of absolute errors; the first three figures of the fit, the others of the same runs, each without "
-        "those of its source and model. Mean held-back error of dated releases by how many models the release before "
+        "med, mean: of absolute errors; the first three figures of the fit, the others "
+        "of the same runs, each without "
+        "those of its source and model. Mean held-back error of dated releases by how "
+        "many models the release before "
         f"counts for: {said}.",
     )
 

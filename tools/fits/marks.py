@@ -1,9 +1,10 @@
-"""What accuracy was aimed at and what is reached, on runs that constants were fitted on and on the same held back.
+"""What accuracy was aimed at and what is reached, on runs that constants were fitted on and on the
+same held back.
 
-A mark is a statistic (median or mean of |ours / measured - 1|) over the stated runs of some sets, all or those in 16
-bits, without those whose network broke down. ``fitted``: priced with the bundled constants. ``held_back``: with those
-of all runs but the ones of the same source and model (:mod:`tools.fits.share_fit`); a run that nothing was fitted
-on is the same in both.
+A mark is a statistic (median or mean of |ours / measured - 1|) over the stated runs of some sets,
+all or those in 16 bits, without those whose network broke down. ``fitted``: priced with the bundled
+constants. ``held_back``: with those of all runs but the ones of the same source and model
+(:mod:`tools.fits.share_fit`); a run that nothing was fitted on is the same in both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,8 @@ Statistic = Literal["median", "mean"]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Runs, the statistic of their errors and what it should be at most; ``bias`` likewise, None: no aim."""
+    """Runs, the statistic of their errors and what it should be at most; ``bias`` likewise, None:
+    no aim."""
 
     name: str
     sets: tuple[str, ...]
@@ -37,8 +39,10 @@ class Mark:
 
 
 PLAIN_SETS = (
-    "sc21", "korthikanti", "vtrain-multi", "vtrain-single", "mosaic-mpt", "megatron-b200", "nemo-h100", "nanotron-h100",
-    "torchtitan", "maxtext-v5e", "maxtext-v5p", "maxtext-v5e-32b", "nemo-dense-h100", "grok-h100", "maxtext-h100",
+    "sc21", "korthikanti", "vtrain-multi", "vtrain-single", "mosaic-mpt", "megatron-b200",
+    "nemo-h100", "nanotron-h100",
+    "torchtitan", "maxtext-v5e", "maxtext-v5p", "maxtext-v5e-32b", "nemo-dense-h100", "grok-h100",
+    "maxtext-h100",
     "mpt-h100", "torchtitan-h100",
 )  # fmt: skip
 """Sets in 16 bits whose rows state their plan; of mpt-h100 four runs are in 8."""
@@ -84,8 +88,8 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A stack on a generation: the bundled share, what its runs give, and both errors of them; ``at``: their bias at
-    other shares."""
+    """A stack on a generation: the bundled share, what its runs give, and both errors of them;
+    ``at``: their bias at other shares."""
 
     stack: str
     generation: str
@@ -108,7 +112,9 @@ def errors_at(curves: Sequence[Curve], found: Constants) -> list[float]:
 
 def held_back_error(curve: Curve, fits: Fits) -> float:
     """The error of a run without those of its source and model."""
-    return errors_at([curve], fits.held_back((curve.stack, curve.generation), frozenset([curve.group])))[0]
+    return errors_at(
+        [curve], fits.held_back((curve.stack, curve.generation), frozenset([curve.group]))
+    )[0]
 
 
 def fitted_stacks(fits: Fits, bundled: Mapping[Key, tuple[float, float]]) -> list[Fitted]:
@@ -125,11 +131,17 @@ def fitted_stacks(fits: Fits, bundled: Mapping[Key, tuple[float, float]]) -> lis
 
 
 def by_weight(curves: Sequence[Curve], family: str, weights: Sequence[float]) -> dict[float, float]:
-    """The mean held-back error of a family's dated releases by what the release before counts for."""
+    """The mean held-back error of a family's dated releases by what the release before counts
+    for."""
     found = {}
     for weight in weights:
         fits = Fits(curves, weight)
-        own = [c for (stack, _), each in fits.speaking.items() if stack.startswith(f"{family}-2") for c in each.curves]
+        own = [
+            c
+            for (stack, _), each in fits.speaking.items()
+            if stack.startswith(f"{family}-2")
+            for c in each.curves
+        ]
         dated = [curve for curve in own if "." in curve.stack]
         found[weight] = fmean(abs(held_back_error(curve, fits)) for curve in dated)
     return found
@@ -173,7 +185,8 @@ def reached(fits: Fits, bundled: Mapping[Key, tuple[float, float]], memo: Memo) 
 def bundled_constants(fits: Fits) -> dict[Key, tuple[float, float]]:
     """Share and host time of every stack that runs speak for, as its file has them."""
     return {
-        key: (load_stack(key[0]).software_share[key[1]], load_stack(key[0]).host_s) for key in sorted(fits.speaking)
+        key: (load_stack(key[0]).software_share[key[1]], load_stack(key[0]).host_s)
+        for key in sorted(fits.speaking)
     }
 
 
@@ -184,5 +197,7 @@ def held_back_document(
     return {
         "stacks": [asdict(one) for one in stacks],
         "marks": [asdict(one) for one in marks],
-        "release_before": [{"models": weight, "mean_error": error} for weight, error in weights.items()],
+        "release_before": [
+            {"models": weight, "mean_error": error} for weight, error in weights.items()
+        ],
     }

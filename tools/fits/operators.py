@@ -20,7 +20,11 @@ def fitted_operators(paths: Sequence[str], only: str, progress: Progress) -> lis
         fits.append(fit)
         progress.step(f"fitted {fit.subject}")
     if not fits:
-        raise InputError("--only", f"no row is of '{only}'", "give a part of a chip's, kernel's or cluster's name")
+        raise InputError(
+            "--only",
+            f"no row is of '{only}'",
+            "give a part of a chip's, kernel's or cluster's name",
+        )
     return fits
 
 
@@ -32,14 +36,24 @@ def operators_document(paths: Sequence[str], fits: Sequence[RowFit]) -> dict[str
 def show_operators(console: Console, fits: Sequence[RowFit]) -> None:
     """Errors of every group of rows, then what was fitted."""
     cells = [
-        (fit.subject, f"{fit.rows:,}", _spread(fit.before), _spread(fit.fitted), _spread(fit.held_back)) for fit in fits
+        (
+            fit.subject,
+            f"{fit.rows:,}",
+            _spread(fit.before),
+            _spread(fit.fitted),
+            _spread(fit.held_back),
+        )
+        for fit in fits
     ]
     console.print(table(("rows of", "rows", "bundled", "fitted", "held back"), cells))
     console.print("absolute errors: median, 90th percentile\n")
     for fit in fits:
         if fit.constants:
             console.print(f"[bold]{fit.subject}[/bold]")
-            rows = [(name, _number(value), _number(fit.bundled.get(name))) for name, value in fit.constants.items()]
+            rows = [
+                (name, _number(value), _number(fit.bundled.get(name)))
+                for name, value in fit.constants.items()
+            ]
             console.print(table(("", "fitted", "bundled"), rows))
 
 

@@ -1,5 +1,5 @@
-"""Measured operators as files (``phaze.rows/1``): matrix products, attention kernels and collectives, each with its
-source. Those that bundled constants were fitted on lie in ``data``."""
+"""Measured operators as files (``phaze.rows/1``): matrix products, attention kernels and
+collectives, each with its source. Those that bundled constants were fitted on lie in ``data``."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,8 +32,8 @@ class ProductRows(Document):
 
 
 class AttentionRows(Document):
-    """An attention kernel at one head size and mask: batch, heads, sequence and seconds each; ``pass`` both: forward
-    and backward together."""
+    """An attention kernel at one head size and mask: batch, heads, sequence and seconds each;
+    ``pass`` both: forward and backward together."""
 
     chip: Text
     kernel: Generation
@@ -47,9 +47,9 @@ class AttentionRows(Document):
 
 
 class CollectiveRows(Document):
-    """A curve: bytes of the whole tensor and seconds, measured on links of these clusters. ``members`` meet at each
-    level, innermost first; ``bandwidths`` of the levels where the machine has others. Without ``fitted`` it is compared
-    with, and no constant is fitted on it."""
+    """A curve: bytes of the whole tensor and seconds, measured on links of these clusters.
+    ``members`` meet at each level, innermost first; ``bandwidths`` of the levels where the machine
+    has others. Without ``fitted`` it is compared with, and no constant is fitted on it."""
 
     clusters: Annotated[list[Text], Field(min_length=1)]
     kind: Kind
@@ -57,7 +57,9 @@ class CollectiveRows(Document):
     fitted: bool = True
     bandwidths: list[BytesPerSecond] | None = None
     source: Text
-    points: Annotated[list[Annotated[Sizes, Field(min_length=2, max_length=2)]], Field(min_length=1)]
+    points: Annotated[
+        list[Annotated[Sizes, Field(min_length=2, max_length=2)]], Field(min_length=1)
+    ]
 
 
 class RowFile(Document):
@@ -75,13 +77,18 @@ class RowFile(Document):
     def _every_row_has_its_source(self) -> "RowFile":
         for source in self.used_sources:
             if source not in self.sources:
-                raise ValueError(f"'{source[:60]}' is none of its sources: give it a line in sources")
+                raise ValueError(
+                    f"'{source[:60]}' is none of its sources: give it a line in sources"
+                )
         return self
 
     @property
     def used_sources(self) -> tuple[str, ...]:
         """The source of every table, in order."""
-        products, attention = [rows.source for rows in self.products], [rows.source for rows in self.attention]
+        products, attention = (
+            [rows.source for rows in self.products],
+            [rows.source for rows in self.attention],
+        )
         return (*products, *attention, *(rows.source for rows in self.collectives))
 
 
@@ -95,4 +102,6 @@ def read_rows(paths: Sequence[str]) -> tuple[RowFile, ...]:
     for path in paths:
         if path not in BUNDLED and not is_path(path) and not Path(path).exists():
             raise unknown_name("WHAT", "rows", path, (*BUNDLED, "stacks", "held-back", "bands"))
-    return tuple(bundled_rows(path) if path in BUNDLED else documents.load(RowFile, path) for path in paths)
+    return tuple(
+        bundled_rows(path) if path in BUNDLED else documents.load(RowFile, path) for path in paths
+    )

@@ -1,13 +1,16 @@
-"""What a measured run says of its stack's constants: its seconds at a few values of them, and the error between.
+"""What a measured run says of its stack's constants: its seconds at a few values of them, and the
+error between.
 
-A run is priced at the shares ``SHARES`` (and, where a stack's host time was fitted on runs, at ``HOSTS`` times as much
-of it). Between two of them its seconds are linear in 1 / share and in the host time:
+A run is priced at the shares ``SHARES`` (and, where a stack's host time was fitted on runs, at
+``HOSTS`` times as much of it). Between two of them its seconds are linear in 1 / share and in the
+host time:
 
     error(share, host) = ln(seconds(share, host) / measured)
 
-Runs that speak for a stack's software share (:func:`speaks`): dense, of sequences below 65,536 tokens, of pre-training,
-on chips of clusters, over a network that held; not those that are kept to judge with (``JUDGES``). Runs that leave
-choices open speak too, priced at the best of them, for some stacks have no others.
+Runs that speak for a stack's software share (:func:`speaks`): dense, of sequences below 65,536
+tokens, of pre-training, on chips of clusters, over a network that held; not those that are kept to
+judge with (``JUDGES``). Runs that leave choices open speak too, priced at the best of them, for
+some stacks have no others.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,15 +38,18 @@ Floats = NDArray[np.float64]
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 HOSTS = (0.8, 1.0, 1.2)
 """Of the bundled host time, where it was fitted on runs."""
-JUDGES = frozenset({"vtrain-multi", "finetune-h100", "mt-nlg", "automodel-h100", "torchtitan-rowwise-h100-fp8"})
-"""Sets that no share is fitted on: another machine than the fit's, packed samples, single runs whose stack or choices
-are not known, and a recipe that is priced as another."""
+JUDGES = frozenset(
+    {"vtrain-multi", "finetune-h100", "mt-nlg", "automodel-h100", "torchtitan-rowwise-h100-fp8"}
+)
+"""Sets that no share is fitted on: another machine than the fit's, packed samples, single runs
+whose stack or choices are not known, and a recipe that is priced as another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A run: the file of its stack, the generation by which that knows the chip, the group that it is held back with
-    (its source and model), and seconds by host time and share (``table[i][j]`` at the i-th host, the j-th share)."""
+    """A run: the file of its stack, the generation by which that knows the chip, the group that it
+    is held back with (its source and model), and seconds by host time and share (``table[i][j]`` at
+    the i-th host, the j-th share)."""
 
     id: str
     of: str
@@ -56,7 +62,8 @@ class Curve:
     table: tuple[tuple[float, ...], ...]
 
     def seconds(self, shares: Floats, hosts: Floats) -> Floats:
-        """Seconds for every host time (rows) and share (columns), between the values that were priced."""
+        """Seconds for every host time (rows) and share (columns), between the values that were
+        priced."""
         inverse = 1 / np.array(SHARES[::-1])
         by_share = np.array([np.interp(1 / shares, inverse, own[::-1]) for own in self.table])
         if len(self.table) == 1:
@@ -81,12 +88,22 @@ def speaks(of: str, row: MeasuredRun) -> bool:
     """Whether a run of a set says something of its stack's share."""
     plan, reason = row.run["plan"], left_out(row)
     long = _length(row.run) >= LONG
-    mixture = "moe" in row.run or plan.get("expert", 1) > 1 or "mixtral" in str(row.run.get("model", ""))
-    return of not in JUDGES and reason in ("", OPEN) and row.seconds is not None and not long and not mixture
+    mixture = (
+        "moe" in row.run or plan.get("expert", 1) > 1 or "mixtral" in str(row.run.get("model", ""))
+    )
+    return (
+        of not in JUDGES
+        and reason in ("", OPEN)
+        and row.seconds is not None
+        and not long
+        and not mixture
+    )
 
 
 def _length(run: Mapping[str, Any]) -> int:
-    sizes: Mapping[str, Any] = next((run[family] for family in ("gpt", "llama", "moe") if family in run), {})
+    sizes: Mapping[str, Any] = next(
+        (run[family] for family in ("gpt", "llama", "moe") if family in run), {}
+    )
     return int(run.get("sequence", sizes.get("sequence", 0)))
 
 
@@ -114,14 +131,26 @@ def curve_of(of: str, row: MeasuredRun, memo: Memo) -> Curve | None:
         return None
     own = jobs[0].stack.host_s
     hosts = tuple(own * part for part in HOSTS) if host_is_fitted(stack) else (own,)
-    table = tuple(tuple(_fastest(jobs, generation, host, share, memo) for share in SHARES) for host in hosts)
+    table = tuple(
+        tuple(_fastest(jobs, generation, host, share, memo) for share in SHARES) for host in hosts
+    )
     precision = bits_of(jobs[0].precision)
     return Curve(
-        row.id, of, stack, generation, (source_of(row), model_of(row.run)), precision, row.seconds, hosts, table
+        row.id,
+        of,
+        stack,
+        generation,
+        (source_of(row), model_of(row.run)),
+        precision,
+        row.seconds,
+        hosts,
+        table,
     )
 
 
-def _fastest(jobs: Sequence[RunJob], generation: str, host_s: float, share: float, memo: Memo) -> float:
+def _fastest(
+    jobs: Sequence[RunJob], generation: str, host_s: float, share: float, memo: Memo
+) -> float:
     """Seconds of the fastest plan that fits, or of the fastest."""
     found = []
     for job in jobs:
@@ -138,7 +167,9 @@ def bundled_runs() -> list[tuple[str, MeasuredRun]]:
     return [(one.name, row) for one in SETS for row in rows_of(one) if speaks(one.name, row)]
 
 
-def curves_of(memo: Memo, tell: Callable[[int, int], object] = lambda *_: None, family: str = "") -> list[Curve]:
+def curves_of(
+    memo: Memo, tell: Callable[[int, int], object] = lambda *_: None, family: str = ""
+) -> list[Curve]:
     """What every bundled run that speaks says; ``family``: only stacks with this in their name."""
     runs = [(of, row) for of, row in bundled_runs() if family in str(row.run.get("stack", ""))]
     found = []

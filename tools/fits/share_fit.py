@@ -1,17 +1,22 @@
-"""Software shares from measured runs, by one rule for all stacks; and what they give on runs that were held back.
+"""Software shares from measured runs, by one rule for all stacks; and what they give on runs that
+were held back.
 
-    own          of the runs R that speak for a stack and a generation of chips: the share, in steps of 0.01 up to 1,
-                 with the least mean of |ln(ours / measured)|, the greatest of equal ones; where the stack's host time
+    own          of the runs R that speak for a stack and a generation of chips: the share, in steps
+                 of 0.01 up to 1, with the least mean of |ln(ours / measured)|, the greatest of
+                 equal ones; where the stack's host time
                  was fitted on runs, host time (in steps of 1 us) and share together            :meth:`Speaking.fit`
-    releases     of a family in order of their date: ln s = (n ln own + k ln s') / (n + k), rounded to 0.01; n models
-                 are among the release's runs, s' is the share of the release before and k = ``BEFORE``: a release that
-                 few models speak for stays near the one before it                                    :meth:`Fits.of`
-    held back    a run is judged by the share of all runs but those of its source and model, in all releases; where none
-                 is left by the release before, else by its stack on other generations of chips, else by the median of
-                 other families on its own                                                     :meth:`Fits.held_back`
+    releases     of a family in order of their date: ln s = (n ln own + k ln s') / (n + k), rounded
+                 to 0.01; n models are among the release's runs, s' is the share of the release
+                 before and k = ``BEFORE``: a release that
+                 few models speak for stays near the one before it                   :meth:`Fits.of`
+    held back    a run is judged by the share of all runs but those of its source and model, in all
+                 releases; where none is left by the release before, else by its stack on other
+                 generations of chips, else by the median of
+                 other families on its own                                    :meth:`Fits.held_back`
 
-``BEFORE`` was chosen among 0, 1, 2 and 4 by the held-back errors of the one family of many releases: 0 and 1 are equal
-within a tenth of a per cent, and with 0 the newest release would hang on one job (docs/accuracy.md).
+``BEFORE`` was chosen among 0, 1, 2 and 4 by the held-back errors of the one family of many
+releases: 0 and 1 are equal within a tenth of a per cent, and with 0 the newest release would hang
+on one job (docs/accuracy.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,8 +45,8 @@ NONE: Groups = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What runs gave: the share, the host time (the bundled one where none was fitted); ``own``: the share of these
-    runs alone, None where there are none; how many runs and models spoke."""
+    """What runs gave: the share, the host time (the bundled one where none was fitted); ``own``:
+    the share of these runs alone, None where there are none; how many runs and models spoke."""
 
     share: float
     host_s: float
@@ -51,7 +56,8 @@ class Constants:
 
 
 class Speaking:
-    """The runs that speak for one stack and generation, and their absolute errors at every share and host time."""
+    """The runs that speak for one stack and generation, and their absolute errors at every share
+    and host time."""
 
     def __init__(self, stack: str, curves: Sequence[Curve]) -> None:
         self.curves = tuple(curves)
@@ -59,14 +65,17 @@ class Speaking:
         self.off = np.array([np.abs(curve.errors(SHARES, self.hosts)) for curve in curves])
 
     def fit(self, without: Groups = NONE) -> Constants | None:
-        """The nearest share and host time, without the runs of some groups; None if none is left."""
+        """The nearest share and host time, without the runs of some groups; None if none is
+        left."""
         kept = [at for at, curve in enumerate(self.curves) if curve.group not in without]
         if not kept:
             return None
         means: Floats = self.off[kept].mean(axis=0)
         host, share = np.argwhere(means <= means.min() + NEAR)[0]
         models = len({self.curves[at].group for at in kept})
-        return Constants(float(SHARES[share]), float(self.hosts[host]), float(SHARES[share]), len(kept), models)
+        return Constants(
+            float(SHARES[share]), float(self.hosts[host]), float(SHARES[share]), len(kept), models
+        )
 
 
 def _hosts(stack: str, curve: Curve) -> Floats:
@@ -92,10 +101,15 @@ class Fits:
         self.before = before
 
     def releases(self, key: Key) -> list[Key]:
-        """The releases of a family that runs speak for on its generation, up to and with this one."""
+        """The releases of a family that runs speak for on its generation, up to and with this
+        one."""
         if not _date(key[0]):
             return [key]
-        near = [o for o in self.speaking if _date(o[0]) and (family_of(o[0]), o[1]) == (family_of(key[0]), key[1])]
+        near = [
+            o
+            for o in self.speaking
+            if _date(o[0]) and (family_of(o[0]), o[1]) == (family_of(key[0]), key[1])
+        ]
         return sorted((o for o in near if _date(o[0]) <= _date(key[0])), key=lambda o: _date(o[0]))
 
     def of(self, key: Key, without: Groups = NONE) -> Constants | None:
@@ -119,11 +133,14 @@ class Fits:
         return frozenset(group for group in every if group[0] == source)
 
     def held_back(self, key: Key, without: Groups) -> Constants:
-        """The constants that all runs but some give a stack on a generation, or that of others where none is left."""
+        """The constants that all runs but some give a stack on a generation, or that of others
+        where none is left."""
         found = self.of(key, without) if key in self.speaking else None
         if found is not None:
             return found
-        others = {o: fit for o in self.speaking if o != key and (fit := self.of(o, without)) is not None}
+        others = {
+            o: fit for o in self.speaking if o != key and (fit := self.of(o, without)) is not None
+        }
         same = [fit.share for o, fit in others.items() if o[0] == key[0]]
         near = _by_family({o: fit for o, fit in others.items() if o[1] == key[1]})
         shares = same or near or _by_family(others)

@@ -1,8 +1,10 @@
-"""Where measured runs come from, and which of them speak: for bands, and for constants of their stack.
+"""Where measured runs come from, and which of them speak: for bands, and for constants of their
+stack.
 
-A source is a laboratory's repository or paper, the first word of a row's ``source``. Left out, with a reason
-(:func:`left_out`): runs that leave choices open, the times of runs over a network that broke down, and runs in a recipe
-that is priced as another. A software share was ``fitted`` on runs if its source in the stack's file says so.
+A source is a laboratory's repository or paper, the first word of a row's ``source``. Left out, with
+a reason (:func:`left_out`): runs that leave choices open, the times of runs over a network that
+broke down, and runs in a recipe that is priced as another. A software share was ``fitted`` on runs
+if its source in the stack's file says so.
 """
 
 import re
@@ -11,9 +13,11 @@ from phaze.evaluate.run_file import RunJob
 from phaze.hardware.library import load_stack
 from phaze.validate.rows import MeasuredRun
 
-# nanotron's sweep ran pipelines, and more than 8 nodes, over a network that broke down (docs/accuracy.md).
+# nanotron's sweep ran pipelines, and more than 8 nodes, over a network that broke down
+# (docs/accuracy.md).
 BROKEN, BROKEN_DEVICES = "github.com/vinjn/nanotron-ultrascale-playbook", 64
-# torchtitan's float8 with a scale for each row: no product of that kind was measured, so none is priced.
+# torchtitan's float8 with a scale for each row: no product of that kind was measured, so none is
+# priced.
 ROWWISE = "fp8-rowwise"
 FITTED = re.compile(r"fitted", re.IGNORECASE)
 NO_RUN = "no run was used"
@@ -40,7 +44,9 @@ def left_out(row: MeasuredRun) -> str:
 def usual_generation(job: RunJob) -> str | None:
     """The name by which the stack's share on the job's chip is known."""
     known = dict(job.stack.software_share)
-    return next((name for name in (job.chip.name, job.chip.technology, "any") if name in known), None)
+    return next(
+        (name for name in (job.chip.name, job.chip.technology, "any") if name in known), None
+    )
 
 
 def share_is_fitted(stack: str, generation: str) -> bool:

@@ -1,4 +1,5 @@
-"""python -m tools.graphs [NAME ...]: trace named models and families anew, or all, and write src/phaze/graph/data."""
+"""python -m tools.graphs [NAME ...]: trace named models and families anew, or all, and write
+src/phaze/graph/data."""
 
 import sys
 

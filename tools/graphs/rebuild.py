@@ -1,8 +1,10 @@
-"""``make graphs``: trace every named model and family at several points, fit its sizes, write ``graph/data``.
+"""``make graphs``: trace every named model and family at several points, fit its sizes, write
+``graph/data``.
 
-For each case of a model: traces of a shallow copy (two calls of the repeated layer) at enough points for the fit, made
-as deep as the model (:mod:`phaze.graph.depth`), fitted (:mod:`phaze.graph.template`), and compared, number by number,
-with traces that the fit has not seen, one of them of the whole model.
+For each case of a model: traces of a shallow copy (two calls of the repeated layer) at enough
+points for the fit, made as deep as the model (:mod:`phaze.graph.depth`), fitted
+(:mod:`phaze.graph.template`), and compared, number by number, with traces that the fit has not
+seen, one of them of the whole model.
 """
 
 import sys
@@ -20,7 +22,16 @@ from phaze.files import write_whole
 from phaze.graph import depth, store
 from phaze.graph.fit import Values
 from phaze.graph.ir import Attention, Model
-from phaze.graph.shipped import Case, Shipped, case_name, frame_of, layers_of, model_at, pack, text_of
+from phaze.graph.shipped import (
+    Case,
+    Shipped,
+    case_name,
+    frame_of,
+    layers_of,
+    model_at,
+    pack,
+    text_of,
+)
 from phaze.graph.supply.point import Point as Rank
 from phaze.graph.template import symbolic
 from phaze.graph.torch.named import NAMED
@@ -32,7 +43,8 @@ from phaze.graph.zoo import ZOO, Entry
 DATA = Path(store.__file__).parent / "data"
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
 SHALLOW: Mapping[str, int] = MappingProxyType({"num_hidden_layers": 2, "n_layer": 2})
-"""Sizes of a shallow copy. Encoder and decoder are traced whole: what all blocks read gets a gradient from each."""
+"""Sizes of a shallow copy. Encoder and decoder are traced whole: what all blocks read gets a
+gradient from each."""
 MICROBATCHES = (2, 4, 6, 64, 3)
 """Three to fit a quadratic, a large one and an odd one to check it."""
 
@@ -54,11 +66,15 @@ def _kept(documents: Sequence[Mapping[str, Any]]) -> dict[Values, list[Values]]:
     found: dict[Values, list[Values]] = {}
     for way in ("none", "selective", "full"):
         total = tuple(document[way]["saved_bytes"] for document in documents)
-        found.setdefault(total, []).extend(elements[number] for number in documents[0][way]["saved"])
+        found.setdefault(total, []).extend(
+            elements[number] for number in documents[0][way]["saved"]
+        )
     return found
 
 
-def fit_case(points: Sequence[Mapping[str, int]], models: Sequence[Model], letters: Sequence[str]) -> Case:
+def fit_case(
+    points: Sequence[Mapping[str, int]], models: Sequence[Model], letters: Sequence[str]
+) -> Case:
     """The case whose model is ``models[i]`` at ``points[i]``."""
     first = models[0]
     if any(model.approximations != first.approximations for model in models):
@@ -66,9 +82,13 @@ def fit_case(points: Sequence[Mapping[str, int]], models: Sequence[Model], lette
     plain = [layers_of(model) for model in models]
     layers = []
     for documents in zip(*plain, strict=True):
-        layers.append(symbolic(points, documents, letters, _tensor_bytes(documents), _kept(documents)))
+        layers.append(
+            symbolic(points, documents, letters, _tensor_bytes(documents), _kept(documents))
+        )
     frame = symbolic(points, [frame_of(model) for model in models], letters)
-    return Case(frame, tuple(layers), tuple(layer.name for layer in first.layers), first.approximations)
+    return Case(
+        frame, tuple(layers), tuple(layer.name for layer in first.layers), first.approximations
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +112,13 @@ def _whole_rows(name: str) -> int:
 def _points(entry: Entry, one: bool) -> tuple[list[Point], list[Point], tuple[str, ...]]:
     """Points to fit at, points to check at, and the variables."""
     step = _whole_rows(entry.name)
-    full = entry.sequence if entry.fixed else entry.sequence // (4 * step) * 4 * step or entry.sequence
+    full = (
+        entry.sequence if entry.fixed else entry.sequence // (4 * step) * 4 * step or entry.sequence
+    )
     longest = 16 * full if entry.positions is None else entry.positions
-    lengths = [full] if entry.fixed else [full // 4, full // 2, 3 * full // 4, longest // step * step]
+    lengths = (
+        [full] if entry.fixed else [full // 4, full // 2, 3 * full // 4, longest // step * step]
+    )
     b0, b1, b2, many, other = (1,) * 5 if one else MICROBATCHES
     if entry.fixed:
         grid = [(b0, full)] if one else [(b0, full), (b1, full), (b2, full), (many, full)]
@@ -142,9 +166,12 @@ def _traced(source: Source, way: _Way, point: Point, found: Discovery) -> Model:
 
 
 def _renamed(model: Model, whole: Model) -> Model:
-    """``model`` with the names of layers and calls that the whole model has; what is no block is named by its place."""
+    """``model`` with the names of layers and calls that the whole model has; what is no block is
+    named by its place."""
     layers = tuple(replace(a, name=b.name) for a, b in zip(model.layers, whole.layers, strict=True))
-    calls = tuple(replace(a, module=b.module) for a, b in zip(model.calls, whole.calls, strict=True))
+    calls = tuple(
+        replace(a, module=b.module) for a, b in zip(model.calls, whole.calls, strict=True)
+    )
     return replace(model, layers=layers, calls=calls)
 
 
@@ -153,9 +180,13 @@ def rebuild_model(name: str) -> str:
     entry, sizes = ZOO[name], NAMED[name].sizes
     whole = named_source(name)
     fewer = {key: value for key, value in SHALLOW.items() if key in sizes}
-    if "sliding_window" in sizes:  # layers of two kinds in turns: no run of equal ones to make longer
+    if (
+        "sliding_window" in sizes
+    ):  # layers of two kinds in turns: no run of equal ones to make longer
         fewer = {}
-    if "first_k_dense_replace" in sizes:  # blocks without experts first: two of each kind, or the one there is
+    if (
+        "first_k_dense_replace" in sizes
+    ):  # blocks without experts first: two of each kind, or the one there is
         dense = min(2, sizes["first_k_dense_replace"])
         fewer |= {"first_k_dense_replace": dense, "num_hidden_layers": 2 + dense}
     found: dict[tuple[bool, Attention], Discovery] = {}
@@ -164,7 +195,9 @@ def rebuild_model(name: str) -> str:
     for attention in ATTENTIONS:
         found[True, attention] = discover(whole, fused=attention == "fused")
         usual = _Way(attention, 1, False, True)
-        patterns[attention] = _traced(whole, usual, Point(1, entry.sequence), found[True, attention])
+        patterns[attention] = _traced(
+            whole, usual, Point(1, entry.sequence), found[True, attention]
+        )
         # Layers that take turns are shown by two of each.
         turns = {"num_hidden_layers": 4} if fewer and depth.alternates(patterns[attention]) else {}
         shallow[attention] = named_source(name, **{**fewer, **turns})
@@ -177,13 +210,17 @@ def rebuild_model(name: str) -> str:
             return model
         if depth.alternates(model):
             return _renamed(depth.alternated(model, entry.layers // 2), pattern)
-        return _renamed(depth.deepen(model, [pattern.count(layer) for layer in depth.runs(pattern)]), pattern)
+        return _renamed(
+            depth.deepen(model, [pattern.count(layer) for layer in depth.runs(pattern)]), pattern
+        )
 
     cases: dict[str, Case] = {}
     checks: list[tuple[_Way, Point, Model]] = []
     for way in _ways(entry):
         points, unseen, letters = _points(entry, way.one)
-        cases[way.name] = fit_case([p.letters() for p in points], [deep(way, p) for p in points], letters)
+        cases[way.name] = fit_case(
+            [p.letters() for p in points], [deep(way, p) for p in points], letters
+        )
         entire = way.attention == "eager" and not way.spread
         for p in unseen:
             fresh = _traced(whole, way, p, found[True, way.attention]) if entire else deep(way, p)
@@ -193,7 +230,9 @@ def rebuild_model(name: str) -> str:
     return text_of(content)
 
 
-def _check(name: str, content: Mapping[str, Any], checks: Iterable[tuple[_Way, Point, Model]]) -> None:
+def _check(
+    name: str, content: Mapping[str, Any], checks: Iterable[tuple[_Way, Point, Model]]
+) -> None:
     shipped = Shipped(content["expressions"], content["templates"], content["cases"])
     for way, point, fresh in checks:
         rank = Rank(way.tensor, point.microbatch, point.sequence, way.attention, way.spread)
@@ -209,7 +248,9 @@ def difference(made: Model, fresh: Model) -> str:
         if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
             return next((d for k in a if (d := first(a[k], b[k], f"{path}.{k}"))), None)
         if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-            return next((d for i in range(len(a)) if (d := first(a[i], b[i], f"{path}[{i}]"))), None)
+            return next(
+                (d for i in range(len(a)) if (d := first(a[i], b[i], f"{path}[{i}]"))), None
+            )
         return None if a == b else f"{path} is {a!r:.80} and was traced as {b!r:.80}"
 
     return first(store.plain(made), store.plain(fresh), "") or "equal"
@@ -239,7 +280,8 @@ def _attempt(name: str) -> tuple[str, str]:
 
 
 def main(names: Sequence[str]) -> int:
-    """Write the files of ``names``, or all, two at a time; the exit code is 1 if one of them failed."""
+    """Write the files of ``names``, or all, two at a time; the exit code is 1 if one of them
+    failed."""
     DATA.mkdir(exist_ok=True)
     failed = 0
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:

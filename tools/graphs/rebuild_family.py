@@ -1,8 +1,8 @@
 """The file of a family: every case fitted in all its letters at points drawn once and for all.
 
-The first points are a base and, letter by letter, the base with that letter alone changed; the others are drawn at
-random from a seed: eight more points than letters, and two to check. Widths divide what they split, and a
-case fixes what its name says.
+The first points are a base and, letter by letter, the base with that letter alone changed; the
+others are drawn at random from a seed: eight more points than letters, and two to check. Widths
+divide what they split, and a case fixes what its name says.
 """
 
 import random
@@ -53,7 +53,8 @@ def _settled(letters: Letters, words: list[str]) -> Letters:
 
 
 def _drawn(rng: random.Random) -> Letters:
-    """Letters whose widths divide what they split; a head is even; tables of words and positions differ in size."""
+    """Letters whose widths divide what they split; a head is even; tables of words and positions
+    differ in size."""
     width = rng.choice((2, 4, 8))
     keys = width * rng.choice((1, 2, 3))
     heads = keys * rng.choice((2, 3, 4))
@@ -74,7 +75,8 @@ def _drawn(rng: random.Random) -> Letters:
 
 
 def _drawn_mixture(rng: random.Random) -> Letters:
-    """The same for a mixture of experts, which divide the tokens; rows of grouped products have a multiple of 8."""
+    """The same for a mixture of experts, which divide the tokens; rows of grouped products have a
+    multiple of 8."""
     found = _drawn(rng)
     return found | {
         "h": 8 * found["a"] * rng.randint(1, 6),
@@ -98,9 +100,13 @@ def family_points(family: str, case: str) -> list[Letters]:
     return points
 
 
-def source_at(family: str, letters: Mapping[str, int], layers: int, tied: bool, gated: bool = True) -> Source:
+def source_at(
+    family: str, letters: Mapping[str, int], layers: int, tied: bool, gated: bool = True
+) -> Source:
     """The family's module at some sizes."""
-    sizes: dict[str, Any] = {key: letters[letter] for key, letter in FAMILIES[family].letters.items()}
+    sizes: dict[str, Any] = {
+        key: letters[letter] for key, letter in FAMILIES[family].letters.items()
+    }
     if family == "gpt":
         return gpt_source(Gpt(layers=layers, **sizes))
     if family == "moe":
@@ -109,7 +115,8 @@ def source_at(family: str, letters: Mapping[str, int], layers: int, tied: bool, 
 
 
 def _cases(family: str) -> Iterator[tuple[str, Attention, bool, bool]]:
-    """Every case with its attention, whether the sequence is sharded, and whether embeddings are tied."""
+    """Every case with its attention, whether the sequence is sharded, and whether embeddings are
+    tied."""
     if family == "moe":
         yield from _mixture_cases()
         return
@@ -133,10 +140,17 @@ def _mixture_cases() -> Iterator[tuple[str, Attention, bool, bool]]:
     for width, micro, shared in product(("t=1", "t>1"), ("b=1", "b>1"), ("plain", "shared")):
         for spread in (False, True) if width == "t>1" and shared == "plain" else (False,):
             point = _settled({**BASE, "t": 2}, [width, micro, shared])
-            yield family_case("moe", {}, point, Point(2, 1, 0, "fused", spread)), "fused", spread, False
+            yield (
+                family_case("moe", {}, point, Point(2, 1, 0, "fused", spread)),
+                "fused",
+                spread,
+                False,
+            )
 
 
-def _trace(source: Source, letters: Letters, attention: Attention, spread: bool, found: Discovery) -> Model:
+def _trace(
+    source: Source, letters: Letters, attention: Attention, spread: bool, found: Discovery
+) -> Model:
     return trace_model(
         source,
         tensor=letters["t"],
@@ -157,13 +171,20 @@ def rebuild_family(file: str) -> str:
     for name, attention, spread, tied in _cases(family):
         points = family_points(family, name)
         found = discover(source_at(family, points[0], 2, tied, gated), fused=attention == "fused")
-        models = [_trace(source_at(family, p, 2, tied, gated), p, attention, spread, found) for p in points]
+        models = [
+            _trace(source_at(family, p, 2, tied, gated), p, attention, spread, found)
+            for p in points
+        ]
         cases[name] = fit_case(points[:-CHECKED], models[:-CHECKED], free_letters(family, name))
-        checks.extend((name, p, m) for p, m in zip(points[-CHECKED:], models[-CHECKED:], strict=True))
+        checks.extend(
+            (name, p, m) for p, m in zip(points[-CHECKED:], models[-CHECKED:], strict=True)
+        )
     content = pack(cases)
     shipped = Shipped(content["expressions"], content["templates"], content["cases"])
     for name, letters, fresh in checks:
-        rank = Point(letters["t"], letters["b"], letters["s"], fresh.attention, fresh.sequence_parallel)
+        rank = Point(
+            letters["t"], letters["b"], letters["s"], fresh.attention, fresh.sequence_parallel
+        )
         made = model_at(shipped, name, letters, family, rank)
         if made != fresh:
             raise RebuildError(f"{family}, {name}, {letters}: {difference(made, fresh)}.")

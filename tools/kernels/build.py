@@ -2,12 +2,14 @@
 
 Only rooms whose sources changed are compiled. Two steps, the second a process for each room:
 
-1. the types: every file of kernels is warmed up as at set-up, and what its functions were called with is written down;
-2. the code: numba's ahead-of-time compiler for a generic CPU of this architecture, without numba's cache (what lies
-   there has no code that could be linked), with the C compiler that Python was built with.
+1. the types: every file of kernels is warmed up as at set-up, and what its functions were called
+   with is written down;
+2. the code: numba's ahead-of-time compiler for a generic CPU of this architecture, without numba's
+   cache (what lies there has no code that could be linked), with the C compiler that Python was
+   built with.
 
-The bytes are the same every time: they depend on the sources, on the versions of Python, numba, llvmlite and numpy
-(``library.json`` names them), and on the C compiler.
+The bytes are the same every time: they depend on the sources, on the versions of Python, numba,
+llvmlite and numpy (``library.json`` names them), and on the C compiler.
 """
 
 import importlib
@@ -27,7 +29,16 @@ from pathlib import Path
 from typing import Any
 
 from phaze.compiled.kernel import Kernel
-from phaze.compiled.library import DESCRIPTION, FOLDER, PACKAGE, PREFIX, description, digest, room_of, symbol_of
+from phaze.compiled.library import (
+    DESCRIPTION,
+    FOLDER,
+    PACKAGE,
+    PREFIX,
+    description,
+    digest,
+    room_of,
+    symbol_of,
+)
 from phaze.compiled.sources import kernel_files, sources_of, warming_modules
 from phaze.errors import PhazeError
 from phaze.files import write_whole
@@ -41,20 +52,28 @@ def kernels() -> dict[str, dict[str, Kernel]]:
     """Every compiled function by module and name."""
     modules = {name: importlib.import_module(name) for name in kernel_files()}
     return {
-        name: {n: k for n, k in sorted(vars(m).items()) if isinstance(k, Kernel) and k.__module__ == name}
+        name: {
+            n: k
+            for n, k in sorted(vars(m).items())
+            if isinstance(k, Kernel) and k.__module__ == name
+        }
         for name, m in modules.items()
     }
 
 
 def called_types(rooms: Collection[str]) -> dict[str, dict[str, list[Any]]]:
-    """The types that functions of rooms are called with from Python, by module and name; each has one signature."""
+    """The types that functions of rooms are called with from Python, by module and name; each has
+    one signature."""
     typeof = importlib.import_module("numba").typeof
     found: dict[str, dict[str, list[Any]]] = {}
 
     def observer(module: str, name: str, arguments: tuple[Any, ...]) -> None:
         types = [_declared(typeof(value)) for value in arguments]
         if found.setdefault(module, {}).setdefault(name, types) != types:
-            raise PhazeError(f"{module}.{name} is called with more than one signature; the library holds one of each")
+            raise PhazeError(
+                f"{module}.{name} is called with more than one signature; the library "
+                "holds one of each"
+            )
 
     for module, functions in kernels().items():
         for name, kernel in functions.items() if room_of(module) in rooms else ():
@@ -102,22 +121,36 @@ def compile_library(room: str, types_of: dict[str, dict[str, list[Any]]], folder
     options = importlib.import_module("numba.core.registry").cpu_target.options
 
     def flags() -> Any:
-        """What numba sets for a function that is compiled when it is called, other threads running meanwhile."""
+        """What numba sets for a function that is compiled when it is called, other threads running
+        meanwhile."""
         found = new_flags()
         options.parse_as_flags(found, {"nopython": True, "nogil": True})
         return found
 
-    def compiled(typing: Any, target: Any, function: Any, arguments: Any, result: Any, shared: Any, **more: Any) -> Any:
-        """Each function with flags of its own: compiling one changes them, and the next would be typed otherwise."""
+    def compiled(
+        typing: Any,
+        target: Any,
+        function: Any,
+        arguments: Any,
+        result: Any,
+        shared: Any,
+        **more: Any,
+    ) -> Any:
+        """Each function with flags of its own: compiling one changes them, and the next would be
+        typed otherwise."""
         return compile_extra(typing, target, function, arguments, result, shared.copy(), **more)
 
     vars(compiler).update(Flags=flags, compile_extra=compiled)
-    # numba names an expression over arrays by the address of an object, hex(hash(...)): here they are counted instead.
+    # numba names an expression over arrays by the address of an object, hex(hash(...)): here they
+    # are counted instead.
     counted = count()
-    vars(importlib.import_module("numba.np.ufunc.array_exprs"))["hex"] = lambda _: hex(next(counted))
+    vars(importlib.import_module("numba.np.ufunc.array_exprs"))["hex"] = lambda _: hex(
+        next(counted)
+    )
     module = pycc.CC(f"{PREFIX}{room}", source_module="phaze.compiled.library")
     module.output_dir = str(folder)
-    # Names of functions count up in the order of compiling; nobody needs them, and without them builds are comparable.
+    # Names of functions count up in the order of compiling; nobody needs them, and without them
+    # builds are comparable.
     module._extra_ldflags = {sys.platform: ["-Wl,--strip-all", "-Wl,--build-id=none"]}
     every = kernels()
     for name, functions in types_of.items():
@@ -131,10 +164,20 @@ def compile_library(room: str, types_of: dict[str, dict[str, list[Any]]], folder
 def stale_rooms() -> list[str]:
     """Rooms whose library was built from other sources, by other versions, or not at all."""
     modules, now = description().get("modules", {}), versions()
-    rooms = {room: description().get("rooms", {}).get(room, {}) for room in map(room_of, kernel_files())}
-    changed = {room_of(name) for name in kernel_files() if modules.get(name, {}).get("sources") != hashes(name)}
-    broken = {room for room, own in rooms.items() if own and digest(FOLDER / own["file"]) != own["sha256"]}
-    return sorted(changed | broken | {room for room, own in rooms.items() if own.get("built_with") != now})
+    rooms = {
+        room: description().get("rooms", {}).get(room, {}) for room in map(room_of, kernel_files())
+    }
+    changed = {
+        room_of(name)
+        for name in kernel_files()
+        if modules.get(name, {}).get("sources") != hashes(name)
+    }
+    broken = {
+        room for room, own in rooms.items() if own and digest(FOLDER / own["file"]) != own["sha256"]
+    }
+    return sorted(
+        changed | broken | {room for room, own in rooms.items() if own.get("built_with") != now}
+    )
 
 
 def versions() -> dict[str, str]:
@@ -152,16 +195,25 @@ def hashes(module: str) -> dict[str, str]:
 
 
 def _described(types_of: dict[str, dict[str, list[Any]]], built: dict[str, str]) -> dict[str, Any]:
-    """``library.json``: what was built now, and else as it was; rooms without kernels are left out."""
+    """``library.json``: what was built now, and else as it was; rooms without kernels are left
+    out."""
     before = description()
     there = {room_of(name) for name in kernel_files()}
     rooms = {room: dict(own) for room, own in before.get("rooms", {}).items() if room in there}
     for room, content in built.items():
-        rooms[room] = {"file": f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}", "sha256": content, "built_with": versions()}
+        rooms[room] = {
+            "file": f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}",
+            "sha256": content,
+            "built_with": versions(),
+        }
     modules = {}
     for name in kernel_files():
         known = before.get("modules", {}).get(name, {})
-        own = {"sources": hashes(name), "functions": types_of.get(name, {})} if room_of(name) in built else known
+        own = (
+            {"sources": hashes(name), "functions": types_of.get(name, {})}
+            if room_of(name) in built
+            else known
+        )
         modules[name] = own
     return {"rooms": {room: rooms[room] for room in sorted(rooms)}, "modules": modules}
 
@@ -169,7 +221,9 @@ def _described(types_of: dict[str, dict[str, list[Any]]], built: dict[str, str])
 def compiled_room(room: str, types_of: dict[str, dict[str, list[Any]]], folder: Path) -> Path:
     """The library of a room, by a process of its own."""
     asked = folder / f"{room}.json"
-    write_whole(asked, json.dumps({name: own for name, own in types_of.items() if room_of(name) == room}))
+    write_whole(
+        asked, json.dumps({name: own for name, own in types_of.items() if room_of(name) == room})
+    )
     environment = {
         **os.environ,
         "NUMBA_CPU_NAME": "generic",
@@ -179,7 +233,10 @@ def compiled_room(room: str, types_of: dict[str, dict[str, list[Any]]], folder: 
         "PYTHONWARNINGS": "ignore",
     }
     subprocess.run(
-        [sys.executable, "-m", "tools.kernels.build", room, str(asked)], check=True, env=environment, cwd=ROOT
+        [sys.executable, "-m", "tools.kernels.build", room, str(asked)],
+        check=True,
+        env=environment,
+        cwd=ROOT,
     )
     return folder / f"{PREFIX}{room}{EXTENSION_SUFFIXES[0]}"
 

@@ -1,8 +1,11 @@
-"""A study of the paper with faults put back: graphs, network and chips as files, and an ordinary study that names them.
+"""A study of the paper with faults put back: graphs, network and chips as files, and an ordinary
+study that names them.
 
-units          compute took 1000 times its seconds beside links in bytes per second: here links are 1000 times faster
-memory_rates   HBM gives 128 and the global buffer 256 words of 2 bytes a cycle to the whole chip, whatever it has:
-               269 and 538 GB/s at 1.05 GHz, where ours has 1200 GB/s and 4096 bytes a cycle
+units          compute took 1000 times its seconds beside links in bytes per second: here links are
+               1000 times faster
+memory_rates   HBM gives 128 and the global buffer 256 words of 2 bytes a cycle to the whole chip,
+               whatever it has: 269 and 538 GB/s at 1.05 GHz, where ours has 1200 GB/s and 4096
+               bytes a cycle
 """
 
 import tomllib
@@ -34,7 +37,11 @@ def faults_of(table: Mapping[str, Any], where: str) -> Faults:
             raise unknown_name(f"{where}: faults.{key}", "fault", key, known)
         allowed = get_args(Head) if key == "head" else (True, False)
         if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
-            raise InputError(f"{where}: faults.{key}", f"{value!r}", f"give one of {', '.join(map(str, allowed))}")
+            raise InputError(
+                f"{where}: faults.{key}",
+                f"{value!r}",
+                f"give one of {', '.join(map(str, allowed))}",
+            )
     return Faults(**table)
 
 
@@ -57,7 +64,8 @@ def _written(path: Path, text: str) -> str:
 
 
 def _graphs(folder: Path, name: str, faults: Faults, microbatches: Sequence[int]) -> list[str]:
-    """The graphs of a model, one for each width and microbatch, with what the published code made of them."""
+    """The graphs of a model, one for each width and microbatch, with what the published code made
+    of them."""
     found = []
     for width in ZOO[name].widths:
         for microbatch in microbatches:
@@ -73,20 +81,29 @@ def _rate(words: int) -> str:
 def _chip(folder: Path) -> str:
     """The stand-in with the published rates of its memories."""
     raw = _preset("phaze.hardware", "chips", "tpu-v4-paper")
-    raw["hbm"]["bandwidth"], raw["global_buffer"]["bandwidth"] = _rate(HBM_WORDS), _rate(BUFFER_WORDS)
+    raw["hbm"]["bandwidth"], raw["global_buffer"]["bandwidth"] = (
+        _rate(HBM_WORDS),
+        _rate(BUFFER_WORDS),
+    )
     return _written(folder / "tpu-v4-paper.toml", toml_text(raw))
 
 
 def faulty_study(folder: Path, models: Sequence[str], faults: Faults) -> tuple[Path, str]:
-    """An ordinary study of these models in a folder with all that it names, and the chip that it compares with."""
+    """An ordinary study of these models in a folder with all that it names, and the chip that it
+    compares with."""
     raw, _ = read_study()
     sizes = raw["training"]["microbatches"]
-    raw["models"] = [{"name": name, "graphs": _graphs(folder, name, faults, sizes)} for name in models]
+    raw["models"] = [
+        {"name": name, "graphs": _graphs(folder, name, faults, sizes)} for name in models
+    ]
     chip = "tpu-v4-paper"
     if faults.memory_rates:
         chip = _chip(folder)
         space = _preset("phaze.search", "spaces", "paper")
-        space["axes"] |= {"hbm_bandwidth": [_rate(HBM_WORDS)], "global_bandwidth": [_rate(BUFFER_WORDS)]}
+        space["axes"] |= {
+            "hbm_bandwidth": [_rate(HBM_WORDS)],
+            "global_bandwidth": [_rate(BUFFER_WORDS)],
+        }
         raw["space"] = _written(folder / "space.toml", toml_text(space))
         raw["objective"]["baseline"] = chip
     if faults.units:

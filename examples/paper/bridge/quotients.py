@@ -1,14 +1,16 @@
 """The quotients of the paper's headline under faults put back, one at a time and in groups.
 
-    own / experts        the model's own chip with the searched placement over the stand-in under the experts' split
+    own / experts        the model's own chip with the searched placement over the stand-in under
+                         the experts' split
     own / searched       both with the searched placement
     chip alone           both under the experts' split
-    common / experts     the common chip of all eight with the searched placement over the stand-in under the experts'
+    common / experts     the common chip of all eight with the searched placement over the stand-in
+                         under the experts'
     common / searched    both with the searched placement
 
-All but the last were fixed before any was worked out; the last was added when the others were seen. The paper reports
-3.6 for chips of one model and 2.9 for the common chip, "on average"; which of these quotients and which mean it took
-is not said, so both means of all of them are shown.
+All but the last were fixed before any was worked out; the last was added when the others were seen.
+The paper reports 3.6 for chips of one model and 2.9 for the common chip, "on average"; which of
+these quotients and which mean it took is not said, so both means of all of them are shown.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,14 +27,21 @@ from phaze.values import replace
 
 # Enough for two decimals of a quotient, and a quarter of the work of the tables' 1e-4.
 GAP = "search.gap=0.001"
-QUOTIENTS = ("own / experts", "own / searched", "chip alone", "common / experts", "common / searched")
+QUOTIENTS = (
+    "own / experts",
+    "own / searched",
+    "chip alone",
+    "common / experts",
+    "common / searched",
+)
 COUNTING = Faults(microbatch=True, weight_gradients=True, attention_products=True, head="lost")
 MEMORY = Faults(memory_rates=True, vector_memory=True, epilogues=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A set of faults; ``common``: whether the common chip is searched too, which takes as long as all others."""
+    """A set of faults; ``common``: whether the common chip is searched too, which takes as long as
+    all others."""
 
     name: str
     faults: Faults
@@ -47,7 +56,9 @@ class Case:
 def _with(base: Faults, more: Faults) -> Faults:
     """Both."""
     plain, changed = Faults(), {name: getattr(more, name) for name in Faults.__dataclass_fields__}
-    return replace(base, **{name: value for name, value in changed.items() if value != getattr(plain, name)})
+    return replace(
+        base, **{name: value for name, value in changed.items() if value != getattr(plain, name)}
+    )
 
 
 CASES = (
@@ -64,7 +75,11 @@ CASES = (
     Case("all of counting", COUNTING, True),
     Case("all of memory", MEMORY, True),
     Case("all, head lost", _with(_with(COUNTING, MEMORY), Faults(units=True)), True),
-    Case("all, head repeated", replace(_with(_with(COUNTING, MEMORY), Faults(units=True)), head="repeated"), True),
+    Case(
+        "all, head repeated",
+        replace(_with(_with(COUNTING, MEMORY), Faults(units=True)), head="repeated"),
+        True,
+    ),
 )
 
 
@@ -75,7 +90,9 @@ class Quotients:
     case: Case
     by_model: Mapping[str, tuple[float | None, ...]]
 
-    def mean(self, at: int, kind: Callable[[Sequence[float]], float] = geometric_mean) -> float | None:
+    def mean(
+        self, at: int, kind: Callable[[Sequence[float]], float] = geometric_mean
+    ) -> float | None:
         """Of the models where it is there."""
         there = [value for values in self.by_model.values() if (value := values[at]) is not None]
         return kind(there) if there else None
@@ -111,8 +128,16 @@ def quotients(out: Path, case: Case) -> Quotients:
         base, own = load_chip(name, form="cores"), replace(searched(*question).chip, name="own")
         chips = [base, own] + ([] if common is None else [replace(common.chip, name="common")])
         seen = rows(model, chips, (), str(study))
-        keys = [(base.name, "experts"), (base.name, "searched"), ("own", "experts"), ("own", "searched")]
-        rates = [seen[key].throughput_per_s if key in seen else None for key in [*keys, ("common", "searched")]]
+        keys = [
+            (base.name, "experts"),
+            (base.name, "searched"),
+            ("own", "experts"),
+            ("own", "searched"),
+        ]
+        rates = [
+            seen[key].throughput_per_s if key in seen else None
+            for key in [*keys, ("common", "searched")]
+        ]
         stand_in, stand_in_best, chip_alone, own_best, shared = rates
         found[model] = (
             _over(own_best, stand_in),
@@ -134,7 +159,9 @@ def _cell(value: float | None) -> str:
 
 def bridge_table(done: Sequence[Quotients]) -> str:
     """Geometric and arithmetic means over the eight models, by case."""
-    heads = ["faults put back"] + [f"{name}{kind}" for kind in ("", ", arithmetic") for name in QUOTIENTS]
+    heads = ["faults put back"] + [
+        f"{name}{kind}" for kind in ("", ", arithmetic") for name in QUOTIENTS
+    ]
     cells = [
         [one.case.name]
         + [_cell(one.mean(at)) for at in range(len(QUOTIENTS))]

@@ -3,12 +3,14 @@ r"""The cells of the map: a job and a space, one thing changed from the centre, 
 For a cell c with space S and the models' blocks B, every throughput T by a certified search:
 
     joint(c)      max over chips x in S and all placements of T(x, c)
-    blind(c)      T(x_B, c), the best placement on x_B = the chip of S that runs one block on one device fastest
-    given(c)      T(x_B', c), x_B' likewise among the chips with as many HBM stacks and links (or as much HBM) as the
-                  joint chip: blind in its cores and buffers alone
+    blind(c)      T(x_B, c), the best placement on x_B = the chip of S that runs one block on one
+                  device fastest
+    given(c)      T(x_B', c), x_B' likewise among the chips with as many HBM stacks and links (or as
+                  much HBM) as the joint chip: blind in its cores and buffers alone
     value         joint / blind,       value of cores  joint / given
 
-Each is at least 1 but for the gap of the proofs. A blind chip whose memory cannot hold the job has no value.
+Each is at least 1 but for the gap of the proofs. A blind chip whose memory cannot hold the job has
+no value.
 """
 
 from collections.abc import Sequence
@@ -47,7 +49,8 @@ AS_BUNDLED = Variant()
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A point of the map: its group (a row of the page), what it changes, in words, and as settings of the studies."""
+    """A point of the map: its group (a row of the page), what it changes, in words, and as settings
+    of the studies."""
 
     group: str
     label: str
@@ -75,18 +78,27 @@ def _length(cell: Cell) -> tuple[str, ...]:
 
 def _paper(cell: Cell) -> tuple[str, ...]:
     """The paper's setting: its rules, network and memories."""
-    return ('rules="icml24"', 'training.cluster="paper-flat"', 'hbm=["80 GiB"]') if cell.free else ()
+    return (
+        ('rules="icml24"', 'training.cluster="paper-flat"', 'hbm=["80 GiB"]') if cell.free else ()
+    )
 
 
-def joint_question(out: Path, cell: Cell, space: str | None = None, name: str = "joint") -> Question:
+def joint_question(
+    out: Path, cell: Cell, space: str | None = None, name: str = "joint"
+) -> Question:
     """The search of a cell, over all chips or over those of a space file."""
     asked = space or space_of(out, cell)
     settings = (f'models=["{cell.model}"]', f'space="{asked}"', *_paper(cell), *_length(cell))
-    return Question(out / "map" / cell.name / name, str(HERE / "map.toml"), (*settings, *cell.settings))
+    return Question(
+        out / "map" / cell.name / name, str(HERE / "map.toml"), (*settings, *cell.settings)
+    )
 
 
-def blind_question(out: Path, cell: Cell, space: str | None = None, name: str | None = None) -> Question:
-    """The search for the block's chip: one for all cells with the same model, sequence and space."""
+def blind_question(
+    out: Path, cell: Cell, space: str | None = None, name: str | None = None
+) -> Question:
+    """The search for the block's chip: one for all cells with the same model, sequence and
+    space."""
     block = f'models=[{{name="{cell.model}", part="block", widths=[1]}}]'
     settings = (block, f'space="{space or space_of(out, cell)}"', *_paper(cell), *_length(cell))
     variant = f"-{cell.variant.name}" if cell.variant.name else ""
@@ -95,15 +107,24 @@ def blind_question(out: Path, cell: Cell, space: str | None = None, name: str | 
 
 
 def _preset(space: str) -> dict[str, Any]:
-    room = ("phaze.search", "presets/spaces") if space == "paper" else ("phaze.hardware", "presets/silicon/spaces")
+    room = (
+        ("phaze.search", "presets/spaces")
+        if space == "paper"
+        else ("phaze.hardware", "presets/silicon/spaces")
+    )
     source = files(room[0]) / room[1] / f"{space}.toml"
     return parse(source.read_text(encoding="utf-8"), "toml", space)
 
 
 def space_of(out: Path, cell: Cell) -> str:
-    """The space of a cell: the bundled one by its name, a variant as a file beside its process and base chip."""
+    """The space of a cell: the bundled one by its name, a variant as a file beside its process and
+    base chip."""
     variant = cell.variant
-    return cell.space if variant == AS_BUNDLED else written_variant(out / "map" / "spaces", cell.space, variant)
+    return (
+        cell.space
+        if variant == AS_BUNDLED
+        else written_variant(out / "map" / "spaces", cell.space, variant)
+    )
 
 
 def _as_file(path: Path, raw: dict[str, Any]) -> str:
@@ -133,7 +154,11 @@ def written_variant(folder: Path, space: str, variant: Variant) -> str:
 def narrowed(path: Path, space: str, axes: dict[str, float]) -> str:
     """A bundled space, or one of a file, with one value on some axes, as a file."""
     own = Path(space)
-    raw = parse(own.read_text(encoding="utf-8"), "toml", space) if own.suffix == ".toml" else _preset(space)
+    raw = (
+        parse(own.read_text(encoding="utf-8"), "toml", space)
+        if own.suffix == ".toml"
+        else _preset(space)
+    )
     ties = {name: value for name, value in raw["axes"].items() if isinstance(value, str)}
     whole = {name: int(value) if value == int(value) else value for name, value in axes.items()}
     raw["axes"] |= {name: [value] for name, value in whole.items() if name not in ties}
@@ -149,7 +174,10 @@ def _scale() -> list[Cell]:
         Cell(
             "devices and scale-out",
             f"{devices}, {rate:g} GB/s",
-            settings=(f"training.devices={devices}", f'cluster.levels.fabric.bandwidth="{rate} GB/s"'),
+            settings=(
+                f"training.devices={devices}",
+                f'cluster.levels.fabric.bandwidth="{rate} GB/s"',
+            ),
         )
         for devices in DEVICES
         for rate in FABRIC
@@ -157,12 +185,18 @@ def _scale() -> list[Cell]:
 
 
 def _others() -> list[Cell]:
-    found = [Cell("batch", f"{n} sequences", settings=(f"training.batch={n}",)) for n in (256, 4096)]
+    found = [
+        Cell("batch", f"{n} sequences", settings=(f"training.batch={n}",)) for n in (256, 4096)
+    ]
     found += [
-        Cell("sequence", f"{n}", sequence=n, settings=(f"training.batch={8 * 2**20 // n}",)) for n in (2048, 4096)
+        Cell("sequence", f"{n}", sequence=n, settings=(f"training.batch={8 * 2**20 // n}",))
+        for n in (2048, 4096)
     ]
     found += [Cell("process", space, space=space) for space in ("n7-reticle", "n3-reticle")]
-    found += [Cell("model", name, model=name) for name in ("bert-large", "llama3-70b", "gpt3-175b", "mixtral-8x7b")]
+    found += [
+        Cell("model", name, model=name)
+        for name in ("bert-large", "llama3-70b", "gpt3-175b", "mixtral-8x7b")
+    ]
     return found
 
 
@@ -171,13 +205,18 @@ PRICED: tuple[tuple[Interface, ...], ...] = (("hbm",), ("links",), ("hbm", "link
 
 
 def _system() -> list[Cell]:
-    """What of memory and links is chosen, and what is priced: fixed stacks, and interfaces that take no area; at the
-    centre, and where devices are many for the batch."""
+    """What of memory and links is chosen, and what is priced: fixed stacks, and interfaces that
+    take no area; at the centre, and where devices are many for the batch."""
     found = []
     for devices in (1024, CROWDED):
         own = (f"training.devices={devices}",)
         found += [
-            Cell("HBM stacks", f"{stacks}, {devices} devices", variant=Variant(stacks=stacks), settings=own)
+            Cell(
+                "HBM stacks",
+                f"{stacks}, {devices} devices",
+                variant=Variant(stacks=stacks),
+                settings=own,
+            )
             for stacks in STACKS
         ]
         found += [
@@ -196,7 +235,8 @@ PAPER_MODELS, PAPER_LINKS = ("bert-large", "llama2-7b", "gpt3-175b"), (1, 4, 16,
 
 
 def _free() -> list[Cell]:
-    """The paper's space, in which HBM and links take no area, over the speed of its flat network."""
+    """The paper's space, in which HBM and links take no area, over the speed of its flat
+    network."""
     return [
         Cell(
             f"paper's space, {model}",

@@ -1,9 +1,10 @@
-r"""Why joint search pays where it does: what a tenth more of each rate buys on the joint chip of a cell.
+r"""Why joint search pays where it does: what a tenth more of each rate buys on the joint chip of a
+cell.
 
     gain(rate) = score / score with a tenth more of it - 1,       both exact, with the best placement
 
-A block on one device knows the rates of products and of HBM alone. Where the levels of the network gain something, a
-search that does not see the placement has nothing to weigh them by.
+A block on one device knows the rates of products and of HBM alone. Where the levels of the network
+gain something, a search that does not see the placement has nothing to weigh them by.
 """
 
 import multiprocessing
@@ -69,5 +70,7 @@ def reason_table(found: Sequence[Reason], done: Sequence[Value]) -> str:
         for one in found
         for value in (values[one.cell],)
     ]  # fmt: skip
-    rows.sort(key=lambda row: (-float(row[2]) if row[2][0] == "1" else float("-inf"), row[0], row[1]))
+    rows.sort(
+        key=lambda row: (-float(row[2]) if row[2][0] == "1" else float("-inf"), row[0], row[1])
+    )
     return markdown(("group", "cell", "value", *(f"10 % more of {name}" for name in RATES)), rows)

@@ -5,15 +5,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from examples.paper.cases import Found, Question, answer_all, axes_of, searched
-from examples.paper.joint.cells import SYSTEM_AXES, Cell, blind_question, joint_question, narrowed, space_of
+from examples.paper.joint.cells import (
+    SYSTEM_AXES,
+    Cell,
+    blind_question,
+    joint_question,
+    narrowed,
+    space_of,
+)
 from examples.paper.sheets import markdown
 from phaze.errors import InfeasibleError
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A cell with its joint chip, and what the blind chip and the one with the same memory and links reach; None where
-    they do not fit."""
+    """A cell with its joint chip, and what the blind chip and the one with the same memory and
+    links reach; None where they do not fit."""
 
     cell: Cell
     joint: Found
@@ -44,7 +51,8 @@ def _or_none(question: Question) -> Found | None:
 
 
 def _placed(out: Path, cell: Cell, chip: Found, name: str) -> Question:
-    """The certified placement of a cell on one chip: a search of a space that has this chip alone."""
+    """The certified placement of a cell on one chip: a search of a space that has this chip
+    alone."""
     space = narrowed(out / "map" / cell.name / f"{name}.toml", space_of(out, cell), axes_of(chip))
     return joint_question(out, cell, space, name)
 
@@ -65,11 +73,19 @@ def _given(out: Path, cell: Cell) -> Question:
 
 def answer(out: Path, cells: Sequence[Cell]) -> None:
     """All searches of the map, in three rounds, each of which needs the one before it."""
-    blind = {question.folder: question for question in (blind_question(out, cell) for cell in cells)}
+    blind = {
+        question.folder: question for question in (blind_question(out, cell) for cell in cells)
+    }
     answer_all([*(joint_question(out, cell) for cell in cells), *blind.values()])
     placed = [_placed(out, cell, searched(*blind_question(out, cell)), "blind") for cell in cells]
     answer_all([*placed, *(_given(out, cell) for cell in cells if not cell.free)])
-    answer_all([_placed(out, cell, searched(*_given(out, cell)), "given") for cell in cells if not cell.free])
+    answer_all(
+        [
+            _placed(out, cell, searched(*_given(out, cell)), "given")
+            for cell in cells
+            if not cell.free
+        ]
+    )
 
 
 def values(out: Path, cells: Sequence[Cell]) -> list[Value]:
@@ -78,7 +94,11 @@ def values(out: Path, cells: Sequence[Cell]) -> list[Value]:
     for cell in cells:
         joint, blind = searched(*joint_question(out, cell)), searched(*blind_question(out, cell))
         placed = _or_none(_placed(out, cell, blind, "blind"))
-        given = placed if cell.free else _or_none(_placed(out, cell, searched(*_given(out, cell)), "given"))
+        given = (
+            placed
+            if cell.free
+            else _or_none(_placed(out, cell, searched(*_given(out, cell)), "given"))
+        )
         found.append(Value(cell, joint, blind, placed, given))
     return found
 
@@ -95,7 +115,16 @@ def _plan(found: Found) -> str:
 
 def map_table(done: Sequence[Value]) -> str:
     """Every cell: the joint chip and its plan, the blind chip, and both values."""
-    heads = ("group", "cell", "joint chip", "p x d x t, microbatch", "sequences/s", "blind chip", "value", "of cores")
+    heads = (
+        "group",
+        "cell",
+        "joint chip",
+        "p x d x t, microbatch",
+        "sequences/s",
+        "blind chip",
+        "value",
+        "of cores",
+    )
     cells = [
         [
             one.cell.group,

@@ -1,9 +1,10 @@
-"""The Python API: every command is a function of the same name, and the command line is a thin layer over it. Each
-takes what its command takes and returns a value that prints as the command prints, shows as tables in a notebook, and
-has the command's JSON document as ``document``.
+"""The Python API: every command is a function of the same name, and the command line is a thin
+layer over it. Each takes what its command takes and returns a value that prints as the command
+prints, shows as tables in a notebook, and has the command's JSON document as ``document``.
 
-Bad input raises :class:`phaze.errors.InputError`, nothing feasible :class:`phaze.errors.InfeasibleError`, each with the
-sentence that the command would print. Nothing is imported before it is asked for.
+Bad input raises :class:`phaze.errors.InputError`, nothing feasible
+:class:`phaze.errors.InfeasibleError`, each with the sentence that the command would print. Nothing
+is imported before it is asked for.
 """
 
 from importlib import import_module

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def launched_job(path: str, model: Mapping[str, Any], stated: Mapping[str, Any]) -> "Launched":
-    """The run of a launch file with the options that are ``stated`` beside it; its optimizer must be the stack's. Code
-    that the file names as its model runs only if ``allow_code`` is among them."""
+    """The run of a launch file with the options that are ``stated`` beside it; its optimizer must
+    be the stack's. Code that the file names as its model runs only if ``allow_code`` is among
+    them."""
     from dataclasses import replace
 
     from phaze.export.launch_run import LaunchOptions, read_launch
@@ -26,11 +27,21 @@ def launched_job(path: str, model: Mapping[str, Any], stated: Mapping[str, Any])
     job = [stated.get(key) for key in ("cluster", "stack", "devices", "batch", "sequence")]
     launched = read_launch(path, LaunchOptions(model, chip, *job), usual)
     run = launched.run
-    named = run.get("stack") or load_cluster(str(run["cluster"]), chip=load_chip(str(run["chip"]))).stack
+    named = (
+        run.get("stack")
+        or load_cluster(str(run["cluster"]), chip=load_chip(str(run["chip"]))).stack
+    )
     software = load_built_stack(str(named))
     if run.get("optimizer", software.optimizer) != software.optimizer:
-        what = f"{run['optimizer']} and plans of the stack {software.name} are sought with {software.optimizer}"
-        raise InputError(f"{launched.where}: optimizer", what, "name a stack with it (--stack), or change the file")
+        what = (
+            f"{run['optimizer']} and plans of the stack {software.name} are sought with "
+            f"{software.optimizer}"
+        )
+        raise InputError(
+            f"{launched.where}: optimizer",
+            what,
+            "name a stack with it (--stack), or change the file",
+        )
     if precision is not None and run.get("precision", precision) != precision:
         what = f"{precision} and {launched.where} says {run['precision']}"
         raise InputError("--precision", what, "leave the option out")
@@ -39,7 +50,9 @@ def launched_job(path: str, model: Mapping[str, Any], stated: Mapping[str, Any])
     return replace(launched, run=run, allow_code=allow_code)
 
 
-def with_given(value: Planned, launched: "Launched", basis: "Basis", progress: "Progress") -> Planned:
+def with_given(
+    value: Planned, launched: "Launched", basis: "Basis", progress: "Progress"
+) -> Planned:
     """The best plan with the given one beside it."""
     from phaze.export.against import against_document
 
@@ -51,7 +64,8 @@ def with_given(value: Planned, launched: "Launched", basis: "Basis", progress: "
 
 
 def degrees_tried(launched: "Launched | None", key: str) -> tuple[int, ...] | None:
-    """The degrees of ``context`` or ``expert`` that stand to choice beside a given plan: 1 and its own."""
+    """The degrees of ``context`` or ``expert`` that stand to choice beside a given plan: 1 and its
+    own."""
     given = 1 if launched is None else int(launched.run["plan"].get(key, 1))
     return None if given == 1 else (1, given)
 

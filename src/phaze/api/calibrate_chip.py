@@ -32,7 +32,9 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
     found = fit_chip(rows, device)
     said = found.calibration.as_read()
     constants = {
-        name: value for name, value in said.items() if value is not None and name not in ("attention", "fp8_gain")
+        name: value
+        for name, value in said.items()
+        if value is not None and name not in ("attention", "fp8_gain")
     }
     if found.clock_hz is not None:
         constants["clock_hz"] = found.clock_hz
@@ -42,12 +44,18 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
     document = {
         "chip": device.name,
         "rows": found.rows,
-        "median_error": {"before": found.before, "fitted": found.fitted, "cross_validated": found.validated},
+        "median_error": {
+            "before": found.before,
+            "fitted": found.fitted,
+            "cross_validated": found.validated,
+        },
         "calibration": said | ({} if cores else {"clock_hz": found.clock_hz}),
         "file": target,
     }
 
-    return Answer(document, sheet("phaze.report.chip_fit_sheet", "chip_fit_sections", document, constants))
+    return Answer(
+        document, sheet("phaze.report.chip_fit_sheet", "chip_fit_sections", document, constants)
+    )
 
 
 def _rows(text: str, where: str) -> "list[Measured]":
@@ -58,7 +66,9 @@ def _rows(text: str, where: str) -> "list[Measured]":
     try:
         missing = sorted(set(COLUMNS) - set(reader.fieldnames or ()))
         if missing:
-            raise InputError(where, f"the column '{missing[0]}' is missing", f"begin with {','.join(COLUMNS)}")
+            raise InputError(
+                where, f"the column '{missing[0]}' is missing", f"begin with {','.join(COLUMNS)}"
+            )
         return [_row(row, f"{where}: line {number}") for number, row in enumerate(reader, start=2)]
     except csv.Error as fault:
         raise InputError(f"{where}: line {reader.line_num}", f"this is not CSV ({fault})") from None
@@ -73,7 +83,9 @@ def _row(row: dict[str, str | None], where: str) -> "Measured":
         value = (row[name] or "").strip()
         if not (value.isascii() and value.isdigit() and len(value) < 20 and int(value) >= least):
             raise InputError(
-                f"{where}: {name}", f"{spell_value(value)} is not a whole number", f"give at least {least}"
+                f"{where}: {name}",
+                f"{spell_value(value)} is not a whole number",
+                f"give at least {least}",
             )
         return int(value)
 
@@ -83,17 +95,29 @@ def _row(row: dict[str, str | None], where: str) -> "Measured":
         seen = spell_value(row["seconds"])
         raise InputError(f"{where}: seconds", f"{seen} is not a number", "give seconds") from None
     if not 1e-15 < seconds < 1e15:
-        raise InputError(f"{where}: seconds", f"{seconds} is out of range", "it must be greater than 0")
+        raise InputError(
+            f"{where}: seconds", f"{seconds} is out of range", "it must be greater than 0"
+        )
     kind = (row["operator"] or "").strip()
     if kind == "gemm":
-        return measured_product(product(whole("batch", 1), whole("m", 1), whole("n", 1), whole("k", 1)), seconds)
-    return measured_vector(kind, whole("elements", 1), whole("rows", 0) if (row["rows"] or "").strip() else 0, seconds)
+        return measured_product(
+            product(whole("batch", 1), whole("m", 1), whole("n", 1), whole("k", 1)), seconds
+        )
+    return measured_vector(
+        kind, whole("elements", 1), whole("rows", 0) if (row["rows"] or "").strip() else 0, seconds
+    )
 
 
 def _write(
-    keys: Mapping[str, Any], device: "Chip", name: str, found: Mapping[str, float], source: str, target: str
+    keys: Mapping[str, Any],
+    device: "Chip",
+    name: str,
+    found: Mapping[str, float],
+    source: str,
+    target: str,
 ) -> None:
-    """The chip's file with the constants in its table ``name`` in place of those it had, each with its source."""
+    """The chip's file with the constants in its table ``name`` in place of those it had, each with
+    its source."""
     from phaze.files import write_whole
     from phaze.hardware.write import toml_text
 

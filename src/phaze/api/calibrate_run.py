@@ -1,4 +1,5 @@
-"""``phaze calibrate --trace ... --run ...``: fit constants to one measured run and write the files that hold them."""
+"""``phaze calibrate --trace ... --run ...``: fit constants to one measured run and write the files
+that hold them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -21,25 +22,40 @@ MOST_RANKS = 64
 def calibrate_run(
     traces: Sequence[str], run: str | None, out: str | None, allow_code: bool, progress: "Progress"
 ) -> Answer:
-    """The answer of ``phaze calibrate --trace``; code that the run names as its model runs only if ``allow_code``."""
+    """The answer of ``phaze calibrate --trace``; code that the run names as its model runs only if
+    ``allow_code``."""
     from phaze.evaluate.fixed import fixed_plan
     from phaze.evaluate.run_file import job_of, read_run
     from phaze.validate.fitted_files import fitted_texts, write_fitted
 
     if run is None:
-        raise InputError("--run", "a trace alone does not say what ran", "give the run (phaze.run/1) with --trace")
+        raise InputError(
+            "--run",
+            "a trace alone does not say what ran",
+            "give the run (phaze.run/1) with --trace",
+        )
     if len(traces) > MOST_RANKS:
-        raise InputError("--trace", f"{len(traces)} traces are given", f"give at most {MOST_RANKS} ranks")
+        raise InputError(
+            "--trace", f"{len(traces)} traces are given", f"give at most {MOST_RANKS} ranks"
+        )
     raw, where = read_run(run)
     job = job_of(raw, where, allow_code=allow_code)
     measured_s, fit, measured = _fit(job, traces, progress)
     progress.step("pricing the run before and after")
     before_s = fixed_plan(job)[1].batch_s
-    given = "the timeline of a plan, no profile" if measured["kind"] == "plan" else f"{len(traces)} traces or logs"
+    given = (
+        "the timeline of a plan, no profile"
+        if measured["kind"] == "plan"
+        else f"{len(traces)} traces or logs"
+    )
     texts = fitted_texts(raw, job, fit.fitted, f"1 run, {where}, {given}")
     folder = Path(out or f"{Path(where).stem}-fitted")
     files = write_fitted(texts, folder) if texts else {}
-    after_s = fixed_plan(job_of({**raw, **files}, where, allow_code=allow_code))[1].batch_s if files else before_s
+    after_s = (
+        fixed_plan(job_of({**raw, **files}, where, allow_code=allow_code))[1].batch_s
+        if files
+        else before_s
+    )
     document: dict[str, Any] = {
         "run": where,
         "measured": measured,
@@ -52,7 +68,9 @@ def calibrate_run(
     return Answer(document, sheet("phaze.report.run_fit_sheet", "run_fit_sections", document))
 
 
-def _fit(job: "RunJob", traces: Sequence[str], progress: "Progress") -> "tuple[float, RunFit, dict[str, Any]]":
+def _fit(
+    job: "RunJob", traces: Sequence[str], progress: "Progress"
+) -> "tuple[float, RunFit, dict[str, Any]]":
     """The measured step, what it determined, and what was measured as plain values."""
     from phaze.validate.measured_step import measured_step
     from phaze.validate.plan_timeline import fit_timeline, is_timeline, read_timeline
@@ -66,17 +84,26 @@ def _fit(job: "RunJob", traces: Sequence[str], progress: "Progress") -> "tuple[f
         texts.append((trace_text(path), path))
     if any(is_log(text) for text, _ in texts):
         if len(texts) > 1:
-            raise InputError("--trace", "a log is given with other files", "give one log, or traces alone")
+            raise InputError(
+                "--trace", "a log is given with other files", "give one log, or traces alone"
+            )
         ((text, path),) = texts
         logged = read_log(text, path, job.batch * job.model.sequence, job.devices)
         said = {"kind": "log", "steps": logged.lines, "memory_bytes": logged.memory_bytes}
         return logged.step_s, fit_log(job, logged.step_s), said
     if any(is_timeline(text) for text, _ in texts):
         if len(texts) > 1:
-            raise InputError("--trace", "a plan's timeline stands beside other files", "give it alone")
+            raise InputError(
+                "--trace", "a plan's timeline stands beside other files", "give it alone"
+            )
         ((text, path),) = texts
         line = read_timeline(text, path)
-        drawn = {"kind": "plan", "stages": line.stages, "passes_s": line.passes_s, "exposed_s": line.synchronisation_s}
+        drawn = {
+            "kind": "plan",
+            "stages": line.stages,
+            "passes_s": line.passes_s,
+            "exposed_s": line.synchronisation_s,
+        }
         return line.step_s, fit_timeline(job, line), drawn
     step = measured_step([read_trace(text, path) for text, path in texts])
     fit = fit_trace(job, step)

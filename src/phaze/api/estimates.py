@@ -22,7 +22,8 @@ SHEET = "phaze.report.estimate_sheet"
 
 @api
 def estimate(**options: Unpack[EstimateOptions]) -> Estimated:
-    """Time of an operator, a collective, or every layer of one rank of a model, as ``phaze estimate``.
+    """Time of an operator, a collective, or every layer of one rank of a model, as ``phaze
+    estimate``.
 
     Returns:
         The estimate: ``time_s`` in seconds; of an operator also bound, mapping, bytes and joules.
@@ -59,9 +60,13 @@ def estimate(**options: Unpack[EstimateOptions]) -> Estimated:
             raise InputError(named[0], "there is no chip", "add --chip tpu-v4")
         device = load_chip(options["chip"])
         if options["gemm"] is not None:
-            return _gemm(options["gemm"], device, options["basis"], options["load"], options["precision"])
+            return _gemm(
+                options["gemm"], device, options["basis"], options["load"], options["precision"]
+            )
         if options["precision"] != "bf16":
-            raise InputError("--precision", f"'{options['precision']}' and no product", "give it with --gemm")
+            raise InputError(
+                "--precision", f"'{options['precision']}' and no product", "give it with --gemm"
+            )
         if options["vector"] is not None:
             return _vector(options["vector"], device, options["basis"], options["load"])
         from phaze.graph import store
@@ -72,11 +77,20 @@ def estimate(**options: Unpack[EstimateOptions]) -> Estimated:
         if options["model"] is None:
             model_rank = store.load(str(options["graph"]))
         else:
-            rank = Rank(options["tensor"], options["microbatch"], length_of(options["sequence"]), options["attention"])
+            rank = Rank(
+                options["tensor"],
+                options["microbatch"],
+                length_of(options["sequence"]),
+                options["attention"],
+            )
             progress.step(OPENING)
-            model_rank = rank_of(options["model"], rank, options["fresh"], progress.counting("tracing"))
+            model_rank = rank_of(
+                options["model"], rank, options["fresh"], progress.counting("tracing")
+            )
             progress.step("costing operators")
-        return _graph(model_rank, (device, network), options["basis"], options["fusion"], options["residency"])
+        return _graph(
+            model_rank, (device, network), options["basis"], options["fusion"], options["residency"]
+        )
 
 
 def whole_field(option: str, text: str) -> int:
@@ -86,7 +100,9 @@ def whole_field(option: str, text: str) -> int:
     return int(text)
 
 
-def _gemm(size: str | Sequence[int], chip: "Chip", basis: "Basis", load: "Load", precision: str) -> Estimated:
+def _gemm(
+    size: str | Sequence[int], chip: "Chip", basis: "Basis", load: "Load", precision: str
+) -> Estimated:
     from phaze.cost.estimate import estimate_document, estimate_product
     from phaze.cost.mapping import product
     from phaze.hardware.formats import known_precision
@@ -94,36 +110,54 @@ def _gemm(size: str | Sequence[int], chip: "Chip", basis: "Basis", load: "Load",
     text = size if isinstance(size, str) else "x".join(map(str, size))
     fields = text.lower().split("x")
     if len(fields) not in (3, 4):
-        raise InputError("--gemm", f"'{text}' has {len(fields)} sizes", "give BATCHxMxNxK such as 1x4096x4096x4096")
+        raise InputError(
+            "--gemm",
+            f"'{text}' has {len(fields)} sizes",
+            "give BATCHxMxNxK such as 1x4096x4096x4096",
+        )
     sizes = [whole_field("--gemm", field) for field in fields]
     batch, m, n, k = sizes if len(sizes) == 4 else (1, *sizes)
     p = product(batch, m, n, k)
     estimated = estimate_product(p, chip, basis, load, known_precision(precision, "--precision"))
 
     operator = {"gemm": {"batch": batch, "m": m, "n": n, "k": k}}
-    return Estimated({**operator, **estimate_document(estimated)}, sheet(SHEET, "product_sections", p, estimated, chip))
+    return Estimated(
+        {**operator, **estimate_document(estimated)},
+        sheet(SHEET, "product_sections", p, estimated, chip),
+    )
 
 
-def _vector(operator: str | Sequence[str | int], chip: "Chip", basis: "Basis", load: "Load") -> Estimated:
+def _vector(
+    operator: str | Sequence[str | int], chip: "Chip", basis: "Basis", load: "Load"
+) -> Estimated:
     from phaze.cost.estimate import estimate_document, estimate_work, vector_work
     from phaze.cost.work import Work
 
     text = operator if isinstance(operator, str) else ":".join(map(str, operator))
     kind, *numbers = text.split(":")
     if len(numbers) not in (1, 2):
-        raise InputError("--vector", f"'{text}' is not an operator", "give KIND:ELEMENTS such as softmax:16777216:4096")
+        raise InputError(
+            "--vector",
+            f"'{text}' is not an operator",
+            "give KIND:ELEMENTS such as softmax:16777216:4096",
+        )
     sizes = [whole_field("--vector", number) for number in numbers]
     estimated = estimate_work(Work("vector", vector=vector_work(kind, *sizes)), chip, basis, load)
 
     rows = f" in {sizes[1]:,} rows" if len(sizes) > 1 else ""
     title = f"{kind} of {sizes[0]:,} elements{rows}"
-    question: dict[str, Any] = {"vector": {"kind": kind, "elements": sizes[0], "rows": sizes[1] if sizes[1:] else None}}
+    question: dict[str, Any] = {
+        "vector": {"kind": kind, "elements": sizes[0], "rows": sizes[1] if sizes[1:] else None}
+    }
     return Estimated(
-        {**question, **estimate_document(estimated)}, sheet(SHEET, "vector_sections", title, estimated, chip)
+        {**question, **estimate_document(estimated)},
+        sheet(SHEET, "vector_sections", title, estimated, chip),
     )
 
 
-def _collective(operation: str | Sequence[str | int], cluster: "Cluster", basis: "Basis") -> Estimated:
+def _collective(
+    operation: str | Sequence[str | int], cluster: "Cluster", basis: "Basis"
+) -> Estimated:
     from dataclasses import asdict
 
     from phaze import units
@@ -132,9 +166,17 @@ def _collective(operation: str | Sequence[str | int], cluster: "Cluster", basis:
     text = operation if isinstance(operation, str) else ":".join(map(str, operation))
     fields = text.split(":")
     if len(fields) != 3:
-        raise InputError("--collective", f"'{text}' is not a collective", "give KIND:BYTES:RANKS, all_reduce:64MiB:8")
+        raise InputError(
+            "--collective",
+            f"'{text}' is not a collective",
+            "give KIND:BYTES:RANKS, all_reduce:64MiB:8",
+        )
     try:
-        size = float(whole_field("", fields[1])) if fields[1].isdigit() else units.parse(fields[1], "B")
+        size = (
+            float(whole_field("", fields[1]))
+            if fields[1].isdigit()
+            else units.parse(fields[1], "B")
+        )
     except ValueError as fault:
         raise InputError("--collective", f"'{fields[1]}' is not a size", str(fault)) from None
     ranks = whole_field("--collective", fields[2])
@@ -144,13 +186,22 @@ def _collective(operation: str | Sequence[str | int], cluster: "Cluster", basis:
     question = {"kind": fields[0], "bytes": size, "ranks": ranks}
     measured = basis == "calibrated" and cluster.levels[0].share is not None
     used = "calibrated" if measured else "datasheet" if basis == "calibrated" else basis
-    document = {"collective": question, "cluster": cluster.name, "basis": used, **asdict(algorithms[0])}
+    document = {
+        "collective": question,
+        "cluster": cluster.name,
+        "basis": used,
+        **asdict(algorithms[0]),
+    }
     document["ways"] = [asdict(way) for way in algorithms]
     return Estimated(document, sheet(SHEET, "collective_sections", title, algorithms))
 
 
 def _graph(
-    loaded: "ir.Model", on: "tuple[Chip, Cluster | None]", basis: "Basis", fusion: "Fusion", residency: bool
+    loaded: "ir.Model",
+    on: "tuple[Chip, Cluster | None]",
+    basis: "Basis",
+    fusion: "Fusion",
+    residency: bool,
 ) -> Estimated:
     from phaze.cost.layer import estimate_layers, layers_document
     from phaze.graph.fuse import fuse
@@ -160,7 +211,12 @@ def _graph(
     model = fuse(loaded, fusion)
     layers = estimate_layers(model, chip, cluster, basis, residency)
     used = chip_provenance(chip, basis).basis
-    question = {"graph": model.name, "chip": chip.name, "cluster": cluster.name if cluster else None, "basis": used}
+    question = {
+        "graph": model.name,
+        "chip": chip.name,
+        "cluster": cluster.name if cluster else None,
+        "basis": used,
+    }
     document = {**question, "fusion": fusion, "residency": residency, **layers_document(layers)}
     title = f"{model.name}, width {model.tensor}, microbatch {model.microbatch}, on {chip.name}"
     return Estimated(document, sheet(SHEET, "layers_sections", title, layers))

@@ -26,7 +26,9 @@ def _chosen(names: Sequence[str], model: str | None, where: str) -> int:
     if model is None and len(names) == 1:
         return 0
     if model is None:
-        raise InputError(where, f"this run has {len(names)} models", f"say which: --model {names[0]}")
+        raise InputError(
+            where, f"this run has {len(names)} models", f"say which: --model {names[0]}"
+        )
     if model not in names:
         raise unknown_name("--model", "model of this run", model, names)
     return names.index(model)
@@ -45,7 +47,9 @@ def _split(run: str, model: str | None) -> "Split":
     names = [task.name for task in finished.job.models]
     at = _chosen(names, model, run)
     study, result = question_in(Path(run)).study, finished.result
-    return searched_split(finished.job.models[at], result["models"][at], study, str(result["chip"]["name"]))
+    return searched_split(
+        finished.job.models[at], result["models"][at], study, str(result["chip"]["name"])
+    )
 
 
 def _stories(run: str, model: str | None) -> "list[Story]":
@@ -59,11 +63,16 @@ def _stories(run: str, model: str | None) -> "list[Story]":
     if _is_plan(run):
         document, where = read_plan(run)
         found = reopened(document, where)
-        return [planned(found.model, found.setting, document, found.job.devices, found.job.batch, where)]
+        return [
+            planned(found.model, found.setting, document, found.job.devices, found.job.batch, where)
+        ]
     finished = run_of(Path(run))
     opened, wanted = finished.opened, finished.result["chip"]
     place = place_of(opened, int(wanted["number"]), run)
-    chip, tasks = opened.chip(place, int(wanted["hbm_bytes"])), tasks_on(finished.job, opened, place)
+    chip, tasks = (
+        opened.chip(place, int(wanted["hbm_bytes"])),
+        tasks_on(finished.job, opened, place),
+    )
     pairs = list(zip(tasks, finished.result["models"], strict=True))
     pairs = pairs if model is None else [pairs[_chosen([task.name for task in tasks], model, run)]]
     scheduler: Scheduler = "list" if finished.result.get("provisional") else "exact"
@@ -99,8 +108,11 @@ def _text(run: str, to: str, model: str | None) -> str:
     return launch_text(BY_KEY[to], _split(run, model))
 
 
-def _module_beside(launch: Path, split: "Split", module: "Callable[[Split], tuple[str, str] | None]") -> str | None:
-    """Write the Python file that a launch file needs beside it; its path, or None where the plan needs none."""
+def _module_beside(
+    launch: Path, split: "Split", module: "Callable[[Split], tuple[str, str] | None]"
+) -> str | None:
+    """Write the Python file that a launch file needs beside it; its path, or None where the plan
+    needs none."""
     from phaze.files import write_whole
 
     needed = module(split)
@@ -122,17 +134,25 @@ def _traced(run: str, model: str | None) -> "TracedPlan":
     if _is_plan(run):
         document, where = read_plan(run)
         answered = reopened(document, where)
-        return TracedPlan(answered.model.name, answered.model, answered.setting, document, answered.job.batch)
+        return TracedPlan(
+            answered.model.name, answered.model, answered.setting, document, answered.job.batch
+        )
     finished = run_of(Path(run))
     index = _chosen([task.name for task in finished.job.models], model, run)
-    task, answer, wanted = finished.job.models[index], finished.result["models"][index], finished.result["chip"]
+    task, answer, wanted = (
+        finished.job.models[index],
+        finished.result["models"][index],
+        finished.result["chip"],
+    )
     way = way_of(task, answer)
     if way is None:
         raise InputError(task.name, "its configuration is none of the study's", "search again")
     place = place_of(finished.opened, int(wanted["number"]), run)
     chip = finished.opened.chip(place, int(wanted["hbm_bytes"]))
     job, traced = task.training, task.graphs[way.graph].model
-    return TracedPlan(task.name, traced, job.setting(chip), {"zero": answer["zero"], **answer["plan"]}, job.batch)
+    return TracedPlan(
+        task.name, traced, job.setting(chip), {"zero": answer["zero"], **answer["plan"]}, job.batch
+    )
 
 
 def _traces(run: str, model: str | None, out: str | None) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""A function of the API: its signature, its documentation and the reading of its values follow from its options."""
+"""A function of the API: its signature, its documentation and the reading of its values follow from
+its options."""
 
 import inspect
 import os
@@ -20,7 +21,8 @@ Former = str | Callable[..., dict[str, Any]]
 
 
 def file_fault(fault: OSError) -> InputError | None:
-    """What is wrong with a file that was named; None of one of the package: that is nobody else's fault."""
+    """What is wrong with a file that was named; None of one of the package: that is nobody else's
+    fault."""
     named = fault.filename
     if named is None or isinstance(named, int):
         return None
@@ -39,13 +41,17 @@ def _documented(text: str | None, parameters: list[Parameter]) -> str:
 
 def _signature(parameters: list[Parameter], result: Any) -> inspect.Signature:
     stated = [
-        inspect.Parameter(parameter.name, parameter.kind, default=parameter.default, annotation=parameter.type)
+        inspect.Parameter(
+            parameter.name, parameter.kind, default=parameter.default, annotation=parameter.type
+        )
         for parameter in parameters
     ]
     return inspect.Signature(stated, return_annotation=result)
 
 
-def _now(name: str, former: Mapping[str, Former], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _now(
+    name: str, former: Mapping[str, Former], args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
     """Arguments by their names of now; a former name works for one release, with a note."""
     for old, new in former.items():
         if old not in options:
@@ -63,15 +69,20 @@ def _now(name: str, former: Mapping[str, Former], args: tuple[Any, ...], options
     return args, options
 
 
-def api_renamed(**changed: Callable[..., dict[str, Any]]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function of the API that also takes parameters of before, each with what makes those of now from it."""
+def api_renamed(
+    **changed: Callable[..., dict[str, Any]],
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a function of the API that also takes parameters of before, each with what makes those
+    of now from it."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = parameters_of(function)
         signature = _signature(parameters, inspect.signature(function).return_annotation)
         readers = {parameter.name: (parameter.flag, parameter.reader) for parameter in parameters}
         former = {
-            parameter.option.former: parameter.name for parameter in parameters if parameter.option.former
+            parameter.option.former: parameter.name
+            for parameter in parameters
+            if parameter.option.former
         } | changed
 
         @wraps(function)
@@ -104,5 +115,6 @@ def api_renamed(**changed: Callable[..., dict[str, Any]]) -> Callable[[Callable[
 
 
 def api(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function take its options as its command does, and refuse in the same sentence what they cannot be."""
+    """Let a function take its options as its command does, and refuse in the same sentence what
+    they cannot be."""
     return api_renamed()(function)

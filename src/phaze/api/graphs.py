@@ -74,7 +74,9 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
             if isinstance(model, str)
             else "",
             family=family,
-            sizes=sizes_of(family, options["gpt"] or options["llama"] or "", length) if family else None,
+            sizes=sizes_of(family, options["gpt"] or options["llama"] or "", length)
+            if family
+            else None,
             rank=Rank(
                 options["tensor"],
                 options["microbatch"],
@@ -94,7 +96,8 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
 
 
 def requested_rank(model: ModelSource, request: "ModelRequest", progress: "Progress") -> "ir.Model":
-    """A rank of a model: built in, of a family, of a graph's file, or one's own, which is traced."""
+    """A rank of a model: built in, of a family, of a graph's file, or one's own, which is
+    traced."""
     from phaze.graph import sources
     from phaze.graph.supply.rank import rank_of
     from phaze.graph.supply.supply import SuppliedGraph, Traced, supply_of
@@ -102,8 +105,18 @@ def requested_rank(model: ModelSource, request: "ModelRequest", progress: "Progr
     rank, place = request.rank, request.model
     if not isinstance(model, str | None):
         return rank_of(model, rank, watch=progress.counting("tracing"))
-    named = ":" in place or place.endswith(".json") or "/" in place or "@" in place or Path(place).is_dir()
-    supply = supply_of(place, allow_code=True, fresh=request.fresh) if named and not request.family else None
+    named = (
+        ":" in place
+        or place.endswith(".json")
+        or "/" in place
+        or "@" in place
+        or Path(place).is_dir()
+    )
+    supply = (
+        supply_of(place, allow_code=True, fresh=request.fresh)
+        if named and not request.family
+        else None
+    )
     if not isinstance(supply, Traced | SuppliedGraph):
         return sources.load(request)
     found = rank_of(supply, rank, watch=progress.counting("tracing"))
@@ -119,11 +132,15 @@ def _planned(place: str) -> Graphed:
 
     supply = supply_of(place, allow_code=True)
     if not isinstance(supply, Traced):
-        raise InputError("--show-plan", f"{place} is built in, with a plan of its own", "name your own model")
+        raise InputError(
+            "--show-plan", f"{place} is built in, with a plan of its own", "name your own model"
+        )
     facts = supply.facts
     supply.close()
     if facts.plan is None:
-        raise InputError(place, f"its tensor-parallel plan is {facts.basis}", "there is none to show")
+        raise InputError(
+            place, f"its tensor-parallel plan is {facts.basis}", "there is none to show"
+        )
     document = dict(facts.plan)
     return Graphed(document, notes(plan_text(document).removesuffix("\n")))
 
@@ -134,7 +151,10 @@ def _checked(request: "ModelRequest") -> Graphed:
 
     if not (request.model or request.family):
         raise InputError("--check", "a model's file is read for it", "name the model by its place")
-    rows = [{"operator": name, "module": module, "line": line} for name, module, line in unknown_operators(request)]
+    rows = [
+        {"operator": name, "module": module, "line": line}
+        for name, module, line in unknown_operators(request)
+    ]
     document: dict[str, Any] = {"model": request.model or request.family, "unknown": rows}
     shown = sheet("phaze.report.graph_sheet", "unknown_sections", rows)
     return Graphed(document, shown, exit_code=2 if rows else 0)

@@ -14,7 +14,9 @@ UNREAD = ("assumed:", "recalled:", "derived:")
 
 
 @api
-def models(name: Annotated[str | None, Option("One of the named models.", argument=True)] = None) -> Answer:
+def models(
+    name: Annotated[str | None, Option("One of the named models.", argument=True)] = None,
+) -> Answer:
     """The built-in models, or one, as ``phaze models``.
 
     Returns:
@@ -41,15 +43,23 @@ def _model(name: str) -> dict[str, Any]:
 
     row = asdict(ZOO[name])
     split = row.pop("experts")
-    experts = None if split is None else dict(zip(("pipeline", "data", "tensor"), split, strict=True))
+    experts = (
+        None if split is None else dict(zip(("pipeline", "data", "tensor"), split, strict=True))
+    )
     shipped = row.pop("shipped")
-    return {**row, "parameters": load_model(name).parameters, "shipped_widths": shipped, "experts": experts}
+    return {
+        **row,
+        "parameters": load_model(name).parameters,
+        "shipped_widths": shipped,
+        "experts": experts,
+    }
 
 
 @api
 def chips(
     name: Annotated[
-        str | None, Option("A preset, or the path of a chip file (- for standard input).", argument=True)
+        str | None,
+        Option("A preset, or the path of a chip file (- for standard input).", argument=True),
     ] = None,
     **options: Unpack[ChipsOptions],
 ) -> Answer:
@@ -65,9 +75,13 @@ def chips(
     """
     if options["space"] is not None:
         if name is not None:
-            raise InputError("--space", f"the chip '{name}' is given too", "give either a chip or a space")
+            raise InputError(
+                "--space", f"the chip '{name}' is given too", "give either a chip or a space"
+            )
         if not options["count"]:
-            raise InputError("--space", "there is nothing to show of a whole space but its size", "add --count")
+            raise InputError(
+                "--space", "there is nothing to show of a whole space but its size", "add --count"
+            )
         return _counted(options["space"])
     if options["count"]:
         raise InputError("--count", "there is no space to count", "add --space paper")
@@ -80,7 +94,11 @@ def _counted(space: str) -> Answer:
 
     loaded = load_space(space)
     chips = enumerate_space(loaded)
-    document = {"chips": len(chips), "tensor_parts": chips.tensor_parts(), "vector_parts": chips.vector_parts()}
+    document = {
+        "chips": len(chips),
+        "tensor_parts": chips.tensor_parts(),
+        "vector_parts": chips.vector_parts(),
+    }
     about = (loaded.name, loaded.title, loaded.sources)
     return Answer(document, sheet(SHEET, "space_sections", *about, document))
 
@@ -93,7 +111,8 @@ def _listed_chips(terms: str) -> Answer:
     prices = load_terms(terms)
     sheets = [sheet_of(load_chip(name), prices) for name in chip_names()]
     return Answer(
-        {"chips": [brief_document(estimates) for estimates in sheets]}, sheet(SHEET, "chips_sections", sheets)
+        {"chips": [brief_document(estimates) for estimates in sheets]},
+        sheet(SHEET, "chips_sections", sheets),
     )
 
 
@@ -107,9 +126,21 @@ def _sheeted(name: str, changes: dict[str, Any], terms: str) -> Sheeted:
     keys, where = chip_keys(name)
     device = chip_in(changed_keys(keys, changes), name if changes else where)
     estimates = sheet_of(device, prices)
-    about = {"name": prices.name, "title": prices.title, "notes": prices.notes, "sources": dict(prices.sources)}
-    document = {**sheet_document(estimates), "sources": dict(device.sources), "notes": device.notes, "terms": about}
-    doubtful = {path: source for path, source in device.sources.items() if source.startswith(UNREAD)}
+    about = {
+        "name": prices.name,
+        "title": prices.title,
+        "notes": prices.notes,
+        "sources": dict(prices.sources),
+    }
+    document = {
+        **sheet_document(estimates),
+        "sources": dict(device.sources),
+        "notes": device.notes,
+        "terms": about,
+    }
+    doubtful = {
+        path: source for path, source in device.sources.items() if source.startswith(UNREAD)
+    }
     shown = sheet("phaze.report.chip_sheet", "chip_sections", estimates, device.notes, doubtful)
     return Sheeted(document, shown, estimates.chip)
 
@@ -120,12 +151,16 @@ def chip(
     **changes: Annotated[
         Any,
         Option(
-            "Keys of the chip's file, a table's one by one; a number given for a table is its count.",
+            (
+                "Keys of the chip's file, a table's one by one; a number given for a table "
+                "is its count."
+            ),
             python='``clock="1.5 GHz", clusters={"count": 66}``, ``tensor_cores=16``.',
         ),
     ],
 ) -> Sheeted:
-    """A chip with its area, power and cost, as ``phaze chips NAME``, or another one that differs from it.
+    """A chip with its area, power and cost, as ``phaze chips NAME``, or another one that differs
+    from it.
 
     Returns:
         Its sheet; areas in mm2, powers in W, costs in USD. ``chip`` is the chip itself.
@@ -142,7 +177,8 @@ def chip(
 @api
 def clusters(
     name: Annotated[
-        str | None, Option("A preset, or the path of a cluster file (- for standard input).", argument=True)
+        str | None,
+        Option("A preset, or the path of a cluster file (- for standard input).", argument=True),
     ] = None,
 ) -> Answer:
     """The bundled clusters, or one, as ``phaze clusters``.
@@ -162,20 +198,28 @@ def clusters(
 
     def plain(cluster: Cluster) -> dict[str, Any]:
         """A cluster as its file has it; whether it grows is no part of that."""
-        return {key: value for key, value in plain_value(cluster).items() if key not in ("limit", "enlarged_from")}
+        return {
+            key: value
+            for key, value in plain_value(cluster).items()
+            if key not in ("limit", "enlarged_from")
+        }
 
     if name is not None:
         cluster = load_cluster(name)
         document = {**plain(cluster), "notes": cluster.notes, "sources": dict(cluster.sources)}
         return Answer(document, sheet(SHEET, "cluster_sections", cluster, cluster.notes))
     bundled = [load_cluster(each) for each in preset_names("clusters")]
-    return Answer({"clusters": [plain(cluster) for cluster in bundled]}, sheet(SHEET, "clusters_sections", bundled))
+    return Answer(
+        {"clusters": [plain(cluster) for cluster in bundled]},
+        sheet(SHEET, "clusters_sections", bundled),
+    )
 
 
 @api
 def stacks(
     name: Annotated[
-        str | None, Option("A preset, or the path of a stack file (- for standard input).", argument=True)
+        str | None,
+        Option("A preset, or the path of a stack file (- for standard input).", argument=True),
     ] = None,
 ) -> Answer:
     """The bundled software stacks, or one, as ``phaze stacks``.
@@ -197,13 +241,17 @@ def stacks(
         document = {**plain_value(stack), "notes": stack.notes, "sources": dict(stack.sources)}
         return Answer(document, sheet(SHEET, "stacks_sections", [stack], stack.notes))
     bundled = [load_stack(each) for each in preset_names("stacks")]
-    return Answer({"stacks": [plain_value(stack) for stack in bundled]}, sheet(SHEET, "stacks_sections", bundled))
+    return Answer(
+        {"stacks": [plain_value(stack) for stack in bundled]},
+        sheet(SHEET, "stacks_sections", bundled),
+    )
 
 
 @api
 def technologies(
     name: Annotated[
-        str | None, Option("A preset, or the path of a technology file (- for standard input).", argument=True)
+        str | None,
+        Option("A preset, or the path of a technology file (- for standard input).", argument=True),
     ] = None,
 ) -> Answer:
     """The bundled process technologies, or one, as ``phaze technologies``.
@@ -221,7 +269,9 @@ def technologies(
     from phaze.hardware.technologies import technologies_named
 
     processes = bundled_technologies() if name is None else technologies_named(name)
-    documents: list[dict[str, Any]] = [{"schema": process.schema_, **plain_value(process)} for process in processes]
+    documents: list[dict[str, Any]] = [
+        {"schema": process.schema_, **plain_value(process)} for process in processes
+    ]
     if name is None:
         return Answer({"technologies": documents}, sheet(SHEET, "processes_sections", processes))
     whole = [{**row, "notes": process.notes, "sources": dict(process.sources)}

@@ -22,14 +22,19 @@ def with_plan(model: str, plan: str | None) -> str:
     if plan is None:
         return model
     if ":" not in model and "/" not in model and not model.endswith(".json"):
-        raise InputError("--tp-plan", f"{model or 'this model'} has a plan of its own", "leave it out")
+        raise InputError(
+            "--tp-plan", f"{model or 'this model'} has a plan of its own", "leave it out"
+        )
     if not plan.endswith((".toml", ".json")):
-        raise InputError("--tp-plan", f"'{plan}' is not a file of a plan", "its name ends in .toml or .json")
+        raise InputError(
+            "--tp-plan", f"'{plan}' is not a file of a plan", "its name ends in .toml or .json"
+        )
     return f"{model}@{plan}"
 
 
 def announce(model: str, sequence: int | None) -> None:
-    """What a model that was traced is run as; built-in models and graph files have nothing to say."""
+    """What a model that was traced is run as; built-in models and graph files have nothing to
+    say."""
     from phaze.graph.supply.supply import Traced, supply_of
 
     try:
@@ -41,7 +46,9 @@ def announce(model: str, sequence: int | None) -> None:
     except InputError:  # nothing was kept: the cache cannot be written
         return
     widths = ", ".join(map(str, facts.widths))
-    sys.stderr.write(f"{model}: sequence {length}, TP degrees {widths}; tensor-parallel plan: {facts.basis}\n")
+    sys.stderr.write(
+        f"{model}: sequence {length}, TP degrees {widths}; tensor-parallel plan: {facts.basis}\n"
+    )
     for row in facts.plan["whole"] if facts.plan is not None else ():
         sys.stderr.write(f"  {row['module']} is not split: {row['why']}\n")
     for width, why in facts.refused if facts.plan is not None else ():
@@ -49,8 +56,8 @@ def announce(model: str, sequence: int | None) -> None:
 
 
 def study_settings(options: Mapping[str, Any], table: type) -> list[str]:
-    """Changes of a study: ``settings`` first, then options of a table by the key that each stands for; what is None
-    changes nothing. Of ``shard`` 0 means all ranks."""
+    """Changes of a study: ``settings`` first, then options of a table by the key that each stands
+    for; what is None changes nothing. Of ``shard`` 0 means all ranks."""
     from phaze.documents import dumps
 
     keys = {one.name: one.option.key for one in table_parameters(table) if one.option.key}
@@ -68,7 +75,11 @@ def _is_model(study: "Study") -> bool:
     from phaze.graph.supply.module import ModuleSupply
     from phaze.graph.tensor_plan import is_place
 
-    if isinstance(study, str) and study not in STANDARD_INPUT and not study.endswith((".toml", ".json")):
+    if (
+        isinstance(study, str)
+        and study not in STANDARD_INPUT
+        and not study.endswith((".toml", ".json"))
+    ):
         return not Path(study).is_file() and (is_place(study) or not is_path(study))
     return isinstance(study, ModuleSupply)
 
@@ -79,7 +90,11 @@ def _name(models: Sequence[Any]) -> str:
     from phaze.study.places import name_of, plain_name
 
     called = [
-        plain_name(model.name) if not isinstance(model, str) else name_of(model) if is_place(model) else model
+        plain_name(model.name)
+        if not isinstance(model, str)
+        else name_of(model)
+        if is_place(model)
+        else model
         for model in models
     ]
     return "-".join(called) if len(models) < 4 else f"{len(models)}-models"
@@ -92,23 +107,33 @@ def requested_study(
     tp_plan: str | None = None,
     allow_code: bool = False,
 ) -> "tuple[dict[str, Any], Origin]":
-    """The plain values of the study that was asked for, its own models not traced yet, and where it comes from. Models
-    that stand in place of a study are named by the caller, so that their code may run; a study's with ``allow_code``.
+    """The plain values of the study that was asked for, its own models not traced yet, and where it
+    comes from. Models that stand in place of a study are named by the caller, so that their code
+    may run; a study's with ``allow_code``.
     """
     from dataclasses import replace
 
     from phaze.study.places import Origin
     from phaze.study.plain import default_study, given_paths, read_study, with_settings
 
-    named: list[Any] = [] if models is None else list(models) if isinstance(models, list | tuple) else [models]
+    named: list[Any] = (
+        [] if models is None else list(models) if isinstance(models, list | tuple) else [models]
+    )
     if (study is None) == (not named):
-        seen = "there is no study and no --model" if study is None else "a study and --model are given together"
+        seen = (
+            "there is no study and no --model"
+            if study is None
+            else "a study and --model are given together"
+        )
         raise InputError("", seen, "give one of them, such as --model llama3-8b")
     if study is not None and _is_model(study):
         named, study = [study], None
     if study is None:
         named = [with_plan(one, tp_plan) if isinstance(one, str) else one for one in named]
-        raw, origin = {**default_study(_name(named)), "models": named}, Origin("--model", allow_code=True)
+        raw, origin = (
+            {**default_study(_name(named)), "models": named},
+            Origin("--model", allow_code=True),
+        )
     elif isinstance(study, Mapping):
         raw, origin = dict(study), Origin("study", allow_code=allow_code)
     else:
@@ -117,7 +142,9 @@ def requested_study(
     return with_settings(raw, settings), origin.given(given_paths(settings))
 
 
-def traced(raw: Mapping[str, Any], origin: "Origin", fresh: bool, progress: "Progress") -> dict[str, Any]:
+def traced(
+    raw: Mapping[str, Any], origin: "Origin", fresh: bool, progress: "Progress"
+) -> dict[str, Any]:
     """A study with its own models traced; standard error says what each is run as."""
     from phaze.study.own import own_places, with_own_models
 
@@ -138,7 +165,8 @@ def traced_study(
     tp_plan: str | None = None,
     allow_code: bool = False,
 ) -> "tuple[dict[str, Any], Origin]":
-    """The plain values of the study that was asked for, its models graphs or built in, and where it comes from."""
+    """The plain values of the study that was asked for, its models graphs or built in, and where it
+    comes from."""
     from phaze.report.progress import Progress
 
     raw, origin = requested_study(study, models, settings, tp_plan, allow_code)

@@ -39,20 +39,29 @@ def said(key: str, value: Any) -> tuple[str, str] | None:
 
 def facts(document: Mapping[str, Any]) -> dict[str, str]:
     """The single values of a document, in its order."""
-    return dict(row for row in (said(key, value) for key, value in document.items()) if row is not None)
+    return dict(
+        row for row in (said(key, value) for key, value in document.items()) if row is not None
+    )
 
 
 def table(rows: Mapping[str, str], title: str) -> str:
     """Names and what there is to say of each."""
     cells = "".join(
-        f"<tr><th style='text-align:left'>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items()
+        f"<tr><th style='text-align:left'>{escape(k)}</th><td>{escape(v)}</td></tr>"
+        for k, v in rows.items()
     )
     return f"<table><caption><b>{escape(title)}</b></caption>{cells}</table>"
 
 
 def columns(rows: Sequence[Mapping[str, Any]], title: str) -> str:
     """Rows with the same keys, one column each."""
-    shown = [dict(pair for pair in (said(k, v) for k, v in row.items()) if pair is not None) for row in rows]
+    shown = [
+        dict(pair for pair in (said(k, v) for k, v in row.items()) if pair is not None)
+        for row in rows
+    ]
     head = "".join(f"<th>{escape(name)}</th>" for name in shown[0])
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row.values()) + "</tr>" for row in shown)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row.values()) + "</tr>"
+        for row in shown
+    )
     return f"<table><caption><b>{escape(title)}</b></caption><tr>{head}</tr>{body}</table>"

@@ -1,4 +1,5 @@
-"""The folder that proves a plan: its question, its certificate, and the plan itself as a view of them."""
+"""The folder that proves a plan: its question, its certificate, and the plan itself as a view of
+them."""
 
 import json
 from collections.abc import Mapping
@@ -26,7 +27,9 @@ def write_certificate(
 
     place = Path(folder)
     if any((place / other).exists() for other in ("result.json", "front.json")):
-        raise InputError(folder, "this folder holds a search or a front", "give another --certificate")
+        raise InputError(
+            folder, "this folder holds a search or a front", "give another --certificate"
+        )
     texts = plan_papers(request, name, best, document["job"].get("restricted") or {}).texts
     folder_for(place)
     for path, text in {**texts, PLAN: dumps(document, pretty=True) + "\n"}.items():
@@ -35,26 +38,37 @@ def write_certificate(
 
 def _unlike(document: dict[str, Any], folder: Path) -> list[str]:
     """What of plan.json is not what the certificate proves."""
-    certificate, problem = (json.loads((folder / f"{name}.json").read_text()) for name in ("certificate", "problem"))
+    certificate, problem = (
+        json.loads((folder / f"{name}.json").read_text()) for name in ("certificate", "problem")
+    )
     (plan,), training = certificate["answer"]["models"], problem["models"][0]["training"]
     graph = problem["models"][0]["graphs"][plan["graph"]]
     pairs = [
-        ("batch_s", document["batch_s"], certificate["best"]), ("data", document["data"], plan["data"]),
-        ("pipeline", document["pipeline"], len(plan["stages"])), ("zero", document["zero"], plan["zero"]),
-        ("chunks", document.get("chunks", 1), plan["chunks"]), ("order", document["order"], plan["order"]),
-        ("stages", [[one["layers"], one["recompute"]] for one in document["stages"]], plan["stages"]),
-        ("model", _model_of(document["job"]) or problem["models"][0]["name"], problem["models"][0]["name"]),
+        ("batch_s", document["batch_s"], certificate["best"]),
+        ("data", document["data"], plan["data"]),
+        ("pipeline", document["pipeline"], len(plan["stages"])),
+        ("zero", document["zero"], plan["zero"]),
+        ("chunks", document.get("chunks", 1), plan["chunks"]),
+        ("order", document["order"], plan["order"]),
+        ("stages", [[one["layers"], one["recompute"]] for one in document["stages"]],
+        plan["stages"]),
+        ("model", _model_of(document["job"]) or problem["models"][0]["name"],
+        problem["models"][0]["name"]),
         ("devices", document["job"]["devices"], training["devices"]),
         ("batch", document["job"]["batch"], training["batch"]),
         ("job.restricted", document["job"].get("restricted") or {}, problem.get("restricted", {})),
-        *((key, document[key], graph[key]) for key in ("tensor", "microbatch", "sequence_parallel", "attention")),
+        *((key, document[key], graph[key]) for key in ("tensor", "microbatch", "sequence_parallel",
+        "attention")),
     ]  # fmt: skip
 
     def same(said: Any, proved: Any) -> bool:
         close = isinstance(said, float) and isinstance(proved, float)
         return abs(said - proved) <= NEAR * abs(proved) if close else bool(said == proved)
 
-    return [f"{PLAN}: {key} is {said!r}, and the certificate has {proved!r}" for key, said, proved in pairs
+    return [(
+        f"{PLAN}: {key} is {said!r}, and the "
+        f"certificate has {proved!r}"
+    ) for key, said, proved in pairs
             if not same(said, proved)]  # fmt: skip
 
 
@@ -79,23 +93,34 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
 
     job = document["job"]
     supply = (
-        GraphFamily(job["family"], job["sizes"]) if "family" in job else supply_of(job["model"], traced_before=True)
+        GraphFamily(job["family"], job["sizes"])
+        if "family" in job
+        else supply_of(job["model"], traced_before=True)
     )
     length = supply.facts.length(job["sequence"])
     for at, graph in enumerate(json.loads((folder / "graphs.json").read_text())["models"][0]):
         shared = {key: graph[key] for key in ("context", "expert", "expert_tensor") if key in graph}
         shared = {"expert_tensor": 1, **shared} if shared.get("expert", 1) > 1 else shared
         rows = float(job.get("rows", 1.0)) if shared.get("expert", 1) > 1 else 1.0
-        asked = Parallel(graph["tensor"], **shared, way=way_named(graph.get("context_way", "ring")), rows=rows)
-        load = supply_at(supply, Point(graph["tensor"], graph["microbatch"], length, graph["attention"]))
+        asked = Parallel(
+            graph["tensor"], **shared, way=way_named(graph.get("context_way", "ring")), rows=rows
+        )
+        load = supply_at(
+            supply, Point(graph["tensor"], graph["microbatch"], length, graph["attention"])
+        )
         if store.plain(parallel_rank(load, asked, length, graph["sequence_parallel"])) != graph:
-            return [f"graphs.json: graph {at} is not one of {job.get('model') or job['family']} as phaze has it"]
+            return [
+                (
+                    f"graphs.json: graph {at} is not one of "
+                    f"{job.get('model') or job['family']} as phaze has it"
+                )
+            ]
     return []
 
 
 def _unsearched(document: dict[str, Any], folder: Path) -> list[str]:
-    """What of the plans that the job of a bundled model allows, with the restrictions that it states, is not in
-    problem.json: a claim that is silent on a restriction."""
+    """What of the plans that the job of a bundled model allows, with the restrictions that it
+    states, is not in problem.json: a claim that is silent on a restriction."""
     from phaze.errors import PhazeError
     from phaze.evaluate.request import request_of
     from phaze.evaluate.restrictions import restated_job
@@ -110,17 +135,33 @@ def _unsearched(document: dict[str, Any], folder: Path) -> list[str]:
     model = json.loads((folder / "problem.json").read_text())["models"][0]
     training = model["training"]
     pairs = [
-        ("plans", [head_of(store.plain(rank)) for rank in ranks(request)], [head_of(row) for row in model["graphs"]]),
-        ("families", list(request.setting.stack.families), training["machine"]["stack"]["families"]),
+        (
+            "plans",
+            [head_of(store.plain(rank)) for rank in ranks(request)],
+            [head_of(row) for row in model["graphs"]],
+        ),
+        (
+            "families",
+            list(request.setting.stack.families),
+            training["machine"]["stack"]["families"],
+        ),
         ("headroom", request.job.headroom, training["headroom"]),
     ]
-    stated = "with the restrictions that it states" if document["job"].get("restricted") else "without restrictions"
-    return [f"{PLAN}: its job {stated} allows other {key} than problem.json has" for key, allowed, searched in pairs
+    stated = (
+        "with the restrictions that it states"
+        if document["job"].get("restricted")
+        else "without restrictions"
+    )
+    return [(
+        f"{PLAN}: its job {stated} allows other {key} "
+        "than problem.json has"
+    ) for key, allowed, searched in pairs
             if allowed != searched]  # fmt: skip
 
 
 def _missing(job: Mapping[str, Any]) -> str | None:
-    """A file of a plan's job that is not here, or a model whose graphs are not kept; None where all is at hand."""
+    """A file of a plan's job that is not here, or a model whose graphs are not kept; None where all
+    is at hand."""
     from phaze.errors import InputError
     from phaze.files import is_path
     from phaze.graph.supply.supply import supply_of
@@ -138,7 +179,8 @@ def _missing(job: Mapping[str, Any]) -> str | None:
 
 
 def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
-    """What of plan.json's figures is not so when its plan is priced anew, and what was not compared, in words."""
+    """What of plan.json's figures is not so when its plan is priced anew, and what was not
+    compared, in words."""
     from phaze.documents import digest, plain_value
     from phaze.errors import PhazeError
     from phaze.evaluate.job_file import reopened
@@ -151,16 +193,30 @@ def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     except PhazeError as fault:
         if (gone := _missing(document["job"])) is None:
             return [f"{PLAN}: its plan cannot be priced anew ({fault})"], ""
-        return [], f"Not checked, as {gone} is not here: restrictions and figures of {PLAN} beside the step time."
-    wrong = [] if chip == digest(problem["chip"]) else ["job.chip is another chip than that of problem.json"]
+        return (
+            [],
+            (
+                f"Not checked, as {gone} is not here: restrictions and figures of {PLAN} "
+                "beside the step time."
+            ),
+        )
+    wrong = (
+        []
+        if chip == digest(problem["chip"])
+        else ["job.chip is another chip than that of problem.json"]
+    )
     wrong += unlike(document, true, document["batch_s"])
     left = ", ".join(key for key in UNPRICED if document.get(key))
-    return [f"{PLAN}: {one}" for one in wrong], f"Not checked: what {PLAN} says beside its plan ({left})."
+    return [
+        f"{PLAN}: {one}" for one in wrong
+    ], f"Not checked: what {PLAN} says beside its plan ({left})."
 
 
-def plan_independently(run: str, quick: bool, progress: "Progress") -> "tuple[Verdict, list[str], str]":
-    """The verdict of the independent checker on a plan, what of plan.json does not follow from it, and what of it was
-    not compared."""
+def plan_independently(
+    run: str, quick: bool, progress: "Progress"
+) -> "tuple[Verdict, list[str], str]":
+    """The verdict of the independent checker on a plan, what of plan.json does not follow from it,
+    and what of it was not compared."""
     from phaze.api.verify_certificate import READING
     from phaze.api.verify_models import say_compared
     from phaze.check.verdict import check
@@ -177,11 +233,24 @@ def plan_independently(run: str, quick: bool, progress: "Progress") -> "tuple[Ve
         if wrong := _unlike(document, folder):
             return verdict, wrong, ""
         if quick:
-            return verdict, [], f"Not checked (quick): graphs, and figures of {PLAN} beside its plan and step time."
+            return (
+                verdict,
+                [],
+                (
+                    f"Not checked (quick): graphs, and figures of {PLAN} beside its plan and "
+                    "step time."
+                ),
+            )
         bundled = _is_bundled(document["job"])
-        if wrong := (_untraced(document, folder) or _unsearched(document, folder)) if bundled else []:
+        if (
+            wrong := (_untraced(document, folder) or _unsearched(document, folder))
+            if bundled
+            else []
+        ):
             return verdict, wrong, ""
-        say_compared(verdict, json.loads((folder / "problem.json").read_text())["models"], [bundled])
+        say_compared(
+            verdict, json.loads((folder / "problem.json").read_text())["models"], [bundled]
+        )
         progress.step("pricing the plan anew")
         return verdict, *_figures(document, folder)
     except READING as fault:

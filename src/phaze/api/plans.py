@@ -38,7 +38,8 @@ def plan(model: ModelSource = None, **options: Unpack[PlanOptions]) -> Planned:
     """The fastest plan of a training job on existing devices, proved optimal, as ``phaze plan``.
 
     Returns:
-        The plan: ``batch_s`` (step time in seconds), ``document`` (``phaze.plan/1``), ``frame()`` of its stages.
+        The plan: ``batch_s`` (step time in seconds), ``document`` (``phaze.plan/1``), ``frame()``
+        of its stages.
 
     Raises:
         InputError: A value that cannot be used, with what is allowed.
@@ -46,7 +47,8 @@ def plan(model: ModelSource = None, **options: Unpack[PlanOptions]) -> Planned:
 
     Examples:
         >>> import phaze
-        >>> plan = phaze.plan("llama2-7b", chip="h100", devices=16, batch="1M-tokens", tensor=[1, 2])
+        >>> plan = phaze.plan("llama2-7b", chip="h100", devices=16, batch="1M-tokens", tensor=[1,
+        ...     2])
         >>> plan["proved"], plan["tensor"] * plan["pipeline"] * plan["data"] <= 16
         (True, True)
         >>> "--tensor-model-parallel-size" in plan.export("megatron")
@@ -61,11 +63,14 @@ def plan(model: ModelSource = None, **options: Unpack[PlanOptions]) -> Planned:
         job, launched = _job(model, options, basis)
         folder = None if certificate is None else Path(certificate)
         try:
-            answer = planned_answer(job, options["perfetto"], progress, options["what_if"], options["over"], folder)
+            answer = planned_answer(
+                job, options["perfetto"], progress, options["what_if"], options["over"], folder
+            )
         except InfeasibleError:
             if options["html"] is not None:
                 progress.say(
-                    f"Nothing fits, so there is no plan to make a page of: {options['html']} was not written.\n"
+                    "Nothing fits, so there is no plan to make a page of: "
+                    f"{options['html']} was not written.\n"
                 )
             raise
         if launched is not None:
@@ -80,7 +85,9 @@ def _fixed(options: PlanOptions, basis: "Basis") -> Planned:
     if options["over"]:
         raise InputError("--over", "a fixed plan is priced as it is", "leave out --fixed")
     if options["certificate"] is not None:
-        raise InputError("--certificate", "a fixed plan is priced, nothing is chosen", "leave out --fixed")
+        raise InputError(
+            "--certificate", "a fixed plan is priced, nothing is chosen", "leave out --fixed"
+        )
     return priced(run, basis, options["perfetto"], budget, options["allow_code"])
 
 
@@ -112,16 +119,22 @@ def _job(model: ModelSource, options: PlanOptions, basis: "Basis") -> "tuple[Job
             stated[key] = stated.get(key) or degrees_tried(launched, key)
         name, sizes = named_model(launched.run)
     if not {"chip", "devices", "batch"} <= set(stated):
-        raise InputError("plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch")
+        raise InputError(
+            "plan", "a job needs a chip, devices and a batch", "add --chip, --devices and --batch"
+        )
     if launched is None:
         name, sizes = named_model(_named(model, options["gpt"], options["llama"], length))
     plan, own = options["tp_plan"], model is not None and not isinstance(model, str)
     place = name if own else with_plan(name, None if plan is None else str(plan))
     stated |= {"model": place, "sizes": sizes, "basis": basis, "supply": model if own else None}
-    return Job(**{field.name: stated[field.name] for field in fields(Job) if field.name in stated}), launched
+    return Job(
+        **{field.name: stated[field.name] for field in fields(Job) if field.name in stated}
+    ), launched
 
 
-def _named(model: ModelSource, gpt: Sizes | None, llama: Sizes | None, sequence: int | None) -> dict[str, Any]:
+def _named(
+    model: ModelSource, gpt: Sizes | None, llama: Sizes | None, sequence: int | None
+) -> dict[str, Any]:
     """The one model that was given, as a run states it."""
     families = {key: value for key, value in (("gpt", gpt), ("llama", llama)) if value is not None}
     if (model is not None) + len(families) != 1:
@@ -164,7 +177,11 @@ def planned_answer(
         short = sought_levers(request, found.candidates)
         title = f"{job.model} on {job.devices:,} x {job.chip}, {request.setting.cluster.label}"
         document = shortage_document(short, request.setting)
-        shown = identified(Answer(document, sheet("phaze.report.plan_sheet", "shortage_sections", title, short, True)))
+        shown = identified(
+            Answer(
+                document, sheet("phaze.report.plan_sheet", "shortage_sections", title, short, True)
+            )
+        )
         raise NothingFitsError(document["shortage"]["sentence"], document, shown.sections)
     if perfetto is not None:
         write_trace(perfetto, [(job.model, best.problem, best.plan)])
@@ -175,7 +192,9 @@ def planned_answer(
         from phaze.evaluate.what_if import what_if
 
         usual = what_if(job, document, progress.step) if others else []
-        document["what_if"] = usual + (what_if(job, document, progress.step, along) if along else [])
+        document["what_if"] = usual + (
+            what_if(job, document, progress.step, along) if along else []
+        )
     if certificate is not None:
         from phaze.api.plan_certificate import write_certificate
 

@@ -1,4 +1,5 @@
-"""Values as pictures, for notebooks: Matplotlib axes that can be changed and saved like any others."""
+"""Values as pictures, for notebooks: Matplotlib axes that can be changed and saved like any
+others."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,8 @@ def plot_plan(document: Mapping[str, Any], axes: "Axes | None") -> "Axes":
 
 
 def plot_chips(frame: Frame, answer: str, axes: "Axes | None") -> "Axes":
-    """Every chip with a bound: area against the least score that it can have; evaluated ones exactly."""
+    """Every chip with a bound: area against the least score that it can have; evaluated ones
+    exactly."""
     drawn, area = _axes(axes), np.asarray(frame["area_mm2"])
     bound, score, best = (np.asarray(frame[name]) for name in ("score_bound", "score", "is_answer"))
     known = np.isfinite(bound) & ~np.isfinite(score)
@@ -59,7 +61,11 @@ def plot_front(document: Mapping[str, Any], axes: "Axes | None") -> "Axes":
 def plot_sweep(document: Mapping[str, Any], axes: "Axes | None") -> "Axes":
     """The score of the best chip at every value that has one."""
     drawn = _axes(axes)
-    points = [(point["value"], point["score"]) for point in document["points"] if point.get("chip") is not None]
+    points = [
+        (point["value"], point["score"])
+        for point in document["points"]
+        if point.get("chip") is not None
+    ]
     drawn.plot([value for value, _ in points], [score for _, score in points], marker="o")
     drawn.set(xlabel=document["over"], ylabel="score (less is better)")
     return drawn

@@ -20,7 +20,8 @@ def evaluate(
     batch: int,
     **options: Any,
 ) -> Planned:
-    """One point for your own search method: a model on a chip and a cluster, with a given plan or the best one.
+    """One point for your own search method: a model on a chip and a cluster, with a given plan or
+    the best one.
 
     Args:
         model: A built-in name, ``"own.py:build"`` or a ``config.json``; with no plan also a :class:`phaze.Model`.
@@ -28,12 +29,12 @@ def evaluate(
         cluster: A preset or the path of a cluster file.
         plan: Degrees as in ``phaze.run/1``: ``tensor``, ``pipeline``, ``data``, ``microbatch``, ...; without it the
             fastest plan, proved.
-        devices: Number of devices.
-        batch: Global batch in sequences.
-        options: Other keys of ``phaze.run/1`` with a plan, other arguments of :func:`phaze.plan` without one.
+        devices: Number of devices. batch: Global batch in sequences. options: Other keys of
+        ``phaze.run/1`` with a plan, other arguments of :func:`phaze.plan` without one.
 
     Returns:
-        The plan evaluated: ``batch_s`` in seconds, ``document["feasible"]``, memory of every stage in bytes.
+        The plan evaluated: ``batch_s`` in seconds, ``document["feasible"]``, memory of every stage
+        in bytes.
 
     Examples:
         >>> import phaze
@@ -47,6 +48,16 @@ def evaluate(
     if plan is None:
         return best_plan(model, chip=chip, cluster=cluster, devices=devices, batch=batch, **options)
     if isinstance(model, Model):
-        raise InputError("model", "a given plan is priced for models by name or place", "write the model to a file")
-    run = {"schema": "phaze.run/1", "model": model, "chip": chip, "cluster": cluster, "devices": devices}
+        raise InputError(
+            "model",
+            "a given plan is priced for models by name or place",
+            "write the model to a file",
+        )
+    run = {
+        "schema": "phaze.run/1",
+        "model": model,
+        "chip": chip,
+        "cluster": cluster,
+        "devices": devices,
+    }
     return price({**run, "batch": batch, "plan": dict(plan), **options}, allow_code=True)

@@ -45,8 +45,8 @@ def priced(
     budget: "Budget | None" = None,
     allow_code: bool = False,
 ) -> Planned:
-    """The price of a run's plan; where it does not fit also what is short. Code that the run names as its model runs
-    only if ``allow_code``."""
+    """The price of a run's plan; where it does not fit also what is short. Code that the run names
+    as its model runs only if ``allow_code``."""
     from dataclasses import replace
 
     from phaze.evaluate.answer import fixed_document
@@ -54,7 +54,9 @@ def priced(
     from phaze.evaluate.job_file import run_job
     from phaze.evaluate.run_file import job_of, read_run, with_tensor_plan
 
-    raw, where = (with_tensor_plan(dict(run)), "run") if isinstance(run, Mapping) else read_run(str(run))
+    raw, where = (
+        (with_tensor_plan(dict(run)), "run") if isinstance(run, Mapping) else read_run(str(run))
+    )
     job = job_of(raw, where, allow_code=allow_code)
     job = job if budget is None else replace(job, budget=budget)
     problem, found = fixed_plan(job, basis)
@@ -72,13 +74,16 @@ def priced(
 @api
 def price(
     run: Annotated[Source, Option("A run (phaze.run/1): a file, or its values.")],
-    basis: Annotated[BasisName, Option("Constants: calibrated, datasheet or ideal.")] = "calibrated",
+    basis: Annotated[
+        BasisName, Option("Constants: calibrated, datasheet or ideal.")
+    ] = "calibrated",
     **options: Unpack[CodeOptions],
 ) -> Planned:
     """Step time and memory of a given plan, whether it fits or not, as ``phaze plan --fixed``.
 
     Returns:
-        The plan evaluated: ``batch_s`` in seconds, memory of every stage in bytes, ``shortage`` where it does not fit.
+        The plan evaluated: ``batch_s`` in seconds, memory of every stage in bytes, ``shortage``
+        where it does not fit.
 
     Examples:
         >>> import phaze
@@ -95,7 +100,9 @@ def price(
 
 
 @api
-def load(path: Annotated[str | Path, Option("The folder of a run, or the file of a plan.")]) -> Searched | Planned:
+def load(
+    path: Annotated[str | Path, Option("The folder of a run, or the file of a plan.")],
+) -> Searched | Planned:
     """A finished search from its folder, or a plan from what ``phaze plan ... --json`` printed.
 
     Returns:
@@ -104,7 +111,8 @@ def load(path: Annotated[str | Path, Option("The folder of a run, or the file of
     Examples:
         >>> import json, pathlib, tempfile
         >>> import phaze
-        >>> plan = phaze.plan("bert-large", chip="a100-80gb", devices=8, batch=64, tensor=[1], microbatch=[4])
+        >>> plan = phaze.plan("bert-large", chip="a100-80gb", devices=8, batch=64, tensor=[1],
+        ...     microbatch=[4])
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "plan.json"
         >>> _ = path.write_text(json.dumps(plan.document))
         >>> phaze.load(path).batch_s == plan.batch_s
@@ -120,4 +128,6 @@ def load(path: Annotated[str | Path, Option("The folder of a run, or the file of
 
     document, where = read_plan(str(path))
     require_shown_plan(document, where)
-    return identified(planned_value(document, reopened(document, where).setting.chip.hbm.size_bytes))
+    return identified(
+        planned_value(document, reopened(document, where).setting.chip.hbm.size_bytes)
+    )

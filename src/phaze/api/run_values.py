@@ -1,4 +1,5 @@
-"""What the functions that search return: a finished run, front, sweep or comparison, in its folder."""
+"""What the functions that search return: a finished run, front, sweep or comparison, in its
+folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,8 +24,9 @@ class Searched(Answer):
 
     Examples:
         >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24",
+        ...     "models": ["bert-large"],
+        ...     "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> run = phaze.search(study)
         >>> frame = run.frame()  # a row for each chip; areas in mm2
         >>> int(frame["is_answer"].sum()), float(frame["area_mm2"].min()) > 0
@@ -48,7 +50,8 @@ class Searched(Answer):
         return float(self.document["certificate"]["gap"])
 
     def frame(self) -> "Frame":
-        """Every chip of the space, as columns: ``pandas.DataFrame(run.frame())``, ``polars.DataFrame(run.frame())``."""
+        """Every chip of the space, as columns: ``pandas.DataFrame(run.frame())``,
+        ``polars.DataFrame(run.frame())``."""
         from phaze.export.frame import chips_frame
         from phaze.export.load_run import run_of
         from phaze.search.reopened import place_of
@@ -89,7 +92,9 @@ class Searched(Answer):
         }
         for model in self.models:
             plan = model["plan"]
-            rows[str(model["name"])] = f"{model['throughput_per_s']:,.5g} sequences/s: {degree_words(plan)}"
+            rows[str(model["name"])] = (
+                f"{model['throughput_per_s']:,.5g} sequences/s: {degree_words(plan)}"
+            )
         rows["certificate"] = f"gap {proof['gap']:.2g} over {proof['chips']:,} chips"
         return table(rows, f"search {self.document['name']}")
 
@@ -183,10 +188,13 @@ class Compared(Answer):
 
 
 def write_page(
-    folder: Path, where: Path, asked: "Question | None" = None, solved: "SolvedSchedules | None" = None
+    folder: Path,
+    where: Path,
+    asked: "Question | None" = None,
+    solved: "SolvedSchedules | None" = None,
 ) -> Path:
-    """Write the HTML page of a finished search; ``asked``, ``solved``: its question and schedules, where it was this
-    process that asked and found them."""
+    """Write the HTML page of a finished search; ``asked``, ``solved``: its question and schedules,
+    where it was this process that asked and found them."""
     from phaze.export.load_run import run_of
     from phaze.files import write_whole
     from phaze.report.page.search_page import search_page

@@ -22,7 +22,10 @@ def place_of(run: Run) -> str:
 
 @api
 def explain(
-    run: Annotated[Run, Option("The folder of a finished search.", argument=True, python="Or the search itself.")],
+    run: Annotated[
+        Run,
+        Option("The folder of a finished search.", argument=True, python="Or the search itself."),
+    ],
     **options: Unpack[ExplainOptions],
 ) -> Answer:
     """Why this chip: neighbours, near-ties, marginal values, sensitivity, as ``phaze explain``.
@@ -32,8 +35,9 @@ def explain(
 
     Examples:
         >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24",
+        ...     "models": ["bert-large"],
+        ...     "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> why = phaze.explain(phaze.search(study))
         >>> why["flatness"]["count"] >= 1
         True
@@ -51,7 +55,9 @@ def explain(
 
         if options["error"] is not None and not 0 < options["error"] < 1:
             raise InputError(
-                "--error", f"{options['error']} is not a share", "give a number above 0 and below 1, such as 0.2"
+                "--error",
+                f"{options['error']} is not a share",
+                "give a number above 0 and below 1, such as 0.2",
             )
         within, processes, folder = (
             share_of(options["flatness"]),
@@ -59,7 +65,11 @@ def explain(
             Path(place_of(run)),
         )
         question = question_of(str(folder))
-        held = held_out_job(str(folder), question, list(options["held_out"])) if options["held_out"] else None
+        held = (
+            held_out_job(str(folder), question, list(options["held_out"]))
+            if options["held_out"]
+            else None
+        )
         for name in options["compare"]:  # before anything takes its time
             named_chip(name, question.job, "--compare")
         others = OtherModelsAndChips(held, tuple(options["compare"]), options["regret"])
@@ -79,7 +89,9 @@ def explain(
             write_whole(folder / EXPLANATION, dumps(kept_with(folder, said)) + "\n")
         except InputError as fault:
             progress.say(f"The explanation is not kept for the page: {fault}\n")
-    return identified(Answer(said, sheet("phaze.report.explain_sheet", "explanation_sections", said)), folder)
+    return identified(
+        Answer(said, sheet("phaze.report.explain_sheet", "explanation_sections", said)), folder
+    )
 
 
 @api
@@ -97,13 +109,14 @@ def verify(
     """Check a certificate by independent code, as ``phaze verify``.
 
     Returns:
-        ``holds``, the ``claim`` in words, ``proved`` chips, ``objections`` where it does not hold, and what is
-        ``unchecked``.
+        ``holds``, the ``claim`` in words, ``proved`` chips, ``objections`` where it does not hold,
+        and what is ``unchecked``.
 
     Examples:
         >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24",
+        ...     "models": ["bert-large"],
+        ...     "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> phaze.verify(phaze.search(study))["holds"]
         True
     """
@@ -111,11 +124,19 @@ def verify(
 
     if options["all_"] and options["quick"]:
         raise InputError("--all", "it cannot be combined with --quick", "give one of them")
-    question, other = (None if path is None else str(path) for path in (options["study"], options["space"]))
+    question, other = (
+        None if path is None else str(path) for path in (options["study"], options["space"])
+    )
     with on_standard_error() as progress:
         progress.step("phaze verify")
         return verified(
-            place_of(run), question, options["quick"], other, options["gap"], options["allow_code"], progress
+            place_of(run),
+            question,
+            options["quick"],
+            other,
+            options["gap"],
+            options["allow_code"],
+            progress,
         )
 
 
@@ -139,10 +160,12 @@ def report(
     Examples:
         >>> import pathlib, tempfile
         >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24",
+        ...     "models": ["bert-large"],
+        ...     "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> page = pathlib.Path(tempfile.mkdtemp()) / "page.html"
-        >>> pathlib.Path(phaze.report(phaze.search(study), out=page)["page"]).stat().st_size > 10_000
+        >>> pathlib.Path(phaze.report(phaze.search(study),
+        ...     out=page)["page"]).stat().st_size > 10_000
         True
     """
     place, wanted = place_of(run), None if options["out"] is None else Path(options["out"])
@@ -152,10 +175,18 @@ def report(
         makers = {"result.json": _search_page, "front.json": _front_page, "sweep.json": _sweep_page}
         kept = [name for name in makers if (folder / name).exists()]
         if len(kept) > 1:
-            raise InputError(place, f"it holds {' and '.join(kept)}", "move away what does not belong to it")
+            raise InputError(
+                place, f"it holds {' and '.join(kept)}", "move away what does not belong to it"
+            )
         if options["design"] is not None and (kept != ["front.json"] or options["design"] < 0):
-            seen = f"{options['design']} is out of range" if options["design"] < 0 else f"{place} is not a front"
-            raise InputError("--design", seen, "give the folder of one (phaze front), and a number from 0 on")
+            seen = (
+                f"{options['design']} is out of range"
+                if options["design"] < 0
+                else f"{place} is not a front"
+            )
+            raise InputError(
+                "--design", seen, "give the folder of one (phaze front), and a number from 0 on"
+            )
         plan = None
         if options["design"] is not None:
             path = _design_page(folder, options["design"], wanted)
@@ -233,13 +264,17 @@ def export(
 
     Examples:
         >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24",
+        ...     "models": ["bert-large"],
+        ...     "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> phaze.export(phaze.search(study), to="csv")["text"].startswith("chip,")
         True
     """
     from phaze.api.exported import exported
 
     return exported(
-        place_of(run), options["to"], None if options["out"] is None else str(options["out"]), options["model"]
+        place_of(run),
+        options["to"],
+        None if options["out"] is None else str(options["out"]),
+        options["model"],
     )

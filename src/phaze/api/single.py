@@ -1,4 +1,5 @@
-"""Single problems as functions: the schedule of operators on a chip, the placement of layers on devices."""
+"""Single problems as functions: the schedule of operators on a chip, the placement of layers on
+devices."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,8 @@ Answered = tuple[str, Any, Any, Mapping[str, Any]]
 def _each(
     sources: Sources, answer: Callable[[Source], Answered], what: str, progress: "Progress"
 ) -> tuple[list[Answered], list[Mapping[str, Any]]]:
-    """The answers of one source or of several, and all documents in order; of several a bad one is its sentence."""
+    """The answers of one source or of several, and all documents in order; of several a bad one is
+    its sentence."""
     several = isinstance(sources, list | tuple)
     every: Sequence[Source] = sources if several else [sources]  # type: ignore[assignment, list-item]
     answers, documents = list[Answered](), list[Mapping[str, Any]]()
@@ -56,7 +58,8 @@ def place(
             "Profiles of layers and devices (phaze.profile/1); - reads one from standard input.",
             argument=True,
             repeatable=True,
-            python="A file, its values, or a list of them; of a list the value is the first, ``more`` the rest, and "
+            python="A file, its values, or a list of them; of a list the value is the first, "
+            "``more`` the rest, and "
             'what cannot be used is ``{"error": ...}``.',
         ),
     ],
@@ -72,10 +75,13 @@ def place(
 
     Examples:
         >>> import phaze
-        >>> layer = {"forward_s": 1.0, "backward_s": 2.0, "parameter_bytes": 8, "activation_bytes": 4, "sharded": False}
-        >>> width = {"layers": [{"id": 0, **layer}, {"id": 1, **layer}], "edges": [{"from": 0, "to": 1, "bytes": 1}]}
+        >>> layer = {"forward_s": 1.0, "backward_s": 2.0, "parameter_bytes": 8,
+        ...     "activation_bytes": 4, "sharded": False}
+        >>> width = {"layers": [{"id": 0, **layer}, {"id": 1, **layer}], "edges": [{"from": 0,
+        ...     "to": 1, "bytes": 1}]}
         >>> machine = {"devices": 2, "hbm_bytes": 1000, "link_bytes_per_s": 1e9, "microbatches": 4}
-        >>> values = {"schema": "phaze.profile/1", "rules": "icml24", "optimizer": "adam", "recompute": False}
+        >>> values = {"schema": "phaze.profile/1", "rules": "icml24", "optimizer": "adam",
+        ...     "recompute": False}
         >>> placed = phaze.place({**values, **machine, "widths": {"1": width}})
         >>> len(placed["stages"]), placed.batch_s > 0
         (1, True)
@@ -88,7 +94,8 @@ def place(
     short = [plan for _, _, plan, _ in answers if isinstance(plan, Shortage)]
     if options["perfetto"] is not None:
         write_trace(
-            options["perfetto"], [(where, problem, plan) for where, problem, plan, _ in answers if plan not in short]
+            options["perfetto"],
+            [(where, problem, plan) for where, problem, plan, _ in answers if plan not in short],
         )
 
     shown = sheet("phaze.report.plan_sheet", "place_sections", [answer[:3] for answer in answers])
@@ -135,7 +142,10 @@ def schedule(
             "Operators (phaze.operators/1); - reads one from standard input.",
             argument=True,
             repeatable=True,
-            python="A file, its values, or a list of them. One of ``operators`` and ``model`` is given.",
+            python=(
+                "A file, its values, or a list of them. One of ``operators`` and ``model`` "
+                "is given."
+            ),
         ),
     ] = None,
     **options: Unpack[ScheduleOptions],
@@ -159,7 +169,10 @@ def schedule(
         memo: Known = {}
         if operators:
             answers, documents = _each(
-                operators, lambda source: _scheduled(source, options["scheduler"], memo), "scheduling files", progress
+                operators,
+                lambda source: _scheduled(source, options["scheduler"], memo),
+                "scheduling files",
+                progress,
             )
         else:
             answers = _layer_schedules(options, memo, progress)
@@ -169,14 +182,21 @@ def schedule(
         from phaze.files import write_whole
         from phaze.report.trace import schedule_trace
 
-        write_whole(Path(options["perfetto"]), dumps(schedule_trace([answer[:3] for answer in answers])) + "\n")
+        write_whole(
+            Path(options["perfetto"]),
+            dumps(schedule_trace([answer[:3] for answer in answers])) + "\n",
+        )
 
-    shown = sheet("phaze.report.schedule_sheet", "schedules_sections", [answer[:3] for answer in answers])
+    shown = sheet(
+        "phaze.report.schedule_sheet", "schedules_sections", [answer[:3] for answer in answers]
+    )
     code = 2 if len(answers) < len(documents) else 0
     return Scheduled(documents[0], shown, exit_code=code, more=tuple(documents[1:]))
 
 
-def _layer_schedules(options: ScheduleOptions, memo: "Known", progress: "Progress") -> list[Answered]:
+def _layer_schedules(
+    options: ScheduleOptions, memo: "Known", progress: "Progress"
+) -> list[Answered]:
     """The passes of a layer of a model on a chip, each scheduled."""
     from phaze.evaluate.pass_schedule import PASSES, layer_passes, setting_of
     from phaze.graph.supply.point import Rank
@@ -187,16 +207,34 @@ def _layer_schedules(options: ScheduleOptions, memo: "Known", progress: "Progres
 
     if options["chip"] is None:
         raise InputError("--model", "there is no chip", "add --chip tpu-v4")
-    model, tensor_plan, length = options["model"], options["tp_plan"], length_of(options["sequence"])
-    place = with_plan(model, None if tensor_plan is None else str(tensor_plan)) if isinstance(model, str) else ""
-    setting = setting_of(options["chip"], options["cluster"], options["stack"], options["basis"], options["rules"])
+    model, tensor_plan, length = (
+        options["model"],
+        options["tp_plan"],
+        length_of(options["sequence"]),
+    )
+    place = (
+        with_plan(model, None if tensor_plan is None else str(tensor_plan))
+        if isinstance(model, str)
+        else ""
+    )
+    setting = setting_of(
+        options["chip"], options["cluster"], options["stack"], options["basis"], options["rules"]
+    )
     progress.step(OPENING)
     if model is None or isinstance(model, str):
         supply = supply_of(place, allow_code=True, fresh=options["fresh"])
     else:
         supply = model
-    kernels = options["attention"] or (None if isinstance(supply, SuppliedGraph) else setting.stack.attention)
-    rank = Rank(options["tensor"], options["microbatch"], length, kernels, options["sequence_parallel"] or None)
+    kernels = options["attention"] or (
+        None if isinstance(supply, SuppliedGraph) else setting.stack.attention
+    )
+    rank = Rank(
+        options["tensor"],
+        options["microbatch"],
+        length,
+        kernels,
+        options["sequence_parallel"] or None,
+    )
     traced = rank_of(supply, rank, watch=progress.counting("tracing"))
     progress.clear()
     if place:
@@ -206,19 +244,29 @@ def _layer_schedules(options: ScheduleOptions, memo: "Known", progress: "Progres
     answers: list[Answered] = []
     for layer_pass in layer_passes(traced, options["layer"], wanted, setting):
         solved = solve(layer_pass.problem, options["scheduler"], known=memo)
-        answers.append((layer_pass.title, layer_pass.shown, solved, {**solved.document(), "of": layer_pass.of}))
+        answers.append(
+            (layer_pass.title, layer_pass.shown, solved, {**solved.document(), "of": layer_pass.of})
+        )
     return answers
 
 
-def _scheduled(source: Source, scheduler: Literal["exact", "list", "cpsat", "ilp"], memo: "Known") -> Answered:
+def _scheduled(
+    source: Source, scheduler: Literal["exact", "list", "cpsat", "ilp"], memo: "Known"
+) -> Answered:
     from phaze.documents import check
     from phaze.schedule.files import OperatorsFile, load_problem
     from phaze.schedule.solve import solve
 
     where = "operators" if isinstance(source, Mapping) else str(source)
-    problem = check(OperatorsFile, source, where).value() if isinstance(source, Mapping) else load_problem(where)
+    problem = (
+        check(OperatorsFile, source, where).value()
+        if isinstance(source, Mapping)
+        else load_problem(where)
+    )
     schedule = solve(problem, scheduler, known=memo)
     if schedule.effort.method == "large":
-        many = f"{len(problem.operators):,} operators are many: a list schedule and a bound, no proof."
+        many = (
+            f"{len(problem.operators):,} operators are many: a list schedule and a bound, no proof."
+        )
         sys.stderr.write(f"phaze: {where}: {many}\n")
     return where, problem, schedule, schedule.document()

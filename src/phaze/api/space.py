@@ -1,4 +1,5 @@
-"""The chips of a study for a search method of one's own: iterate, sample, evaluate them as ``phaze search`` does."""
+"""The chips of a study for a search method of one's own: iterate, sample, evaluate them as ``phaze
+search`` does."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 
 class Space:
-    """The chips of a study, by number, each with the exact score that :func:`phaze.search` minimises.
+    """The chips of a study, by number, each with the exact score that :func:`phaze.search`
+    minimises.
 
     Args:
         study: A file (``phaze.study/1``), its values, or a model with everything at its default, as for
@@ -39,8 +41,9 @@ class Space:
 
     Examples:
         >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24",
+        ...     "models": ["bert-large"],
+        ...     "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> space = phaze.Space(study)
         >>> len(space), len(space.sample(5, seed=1))
         (29360, 5)
@@ -49,7 +52,9 @@ class Space:
         True
     """
 
-    def __init__(self, study: "Study", *, settings: Sequence[str] = (), allow_code: bool = False) -> None:
+    def __init__(
+        self, study: "Study", *, settings: Sequence[str] = (), allow_code: bool = False
+    ) -> None:
         raw, origin = traced_study(study, None, settings, allow_code=allow_code)
         self._job = question_of(study_of(raw, origin.where), reader=origin.reader).job
         self._scale = scale_for(self._job)
@@ -84,7 +89,9 @@ class Space:
             axes: A value for each axis, as ``axes_of`` gives them.
         """
         if unknown := sorted(set(axes) - set(self._values)):
-            raise InputError("axes", f"there is no axis '{unknown[0]}'", f"give {', '.join(self._values)}")
+            raise InputError(
+                "axes", f"there is no axis '{unknown[0]}'", f"give {', '.join(self._values)}"
+            )
         if missing := [name for name in self._values if name not in axes]:
             raise InputError("axes", f"'{missing[0]}' is missing", "give a value for every axis")
         same = np.ones(len(self), bool)
@@ -114,7 +121,9 @@ class Space:
         """The chip with every memory that counts."""
         job = self._job
         sizes = [job.hbm_bytes[at] for at in job.memories(job.objective.needs_hbm)]
-        return [self._chips.chip(number, size) for size in sizes if self._chips.allowed(size)[number]]
+        return [
+            self._chips.chip(number, size) for size in sizes if self._chips.allowed(size)[number]
+        ]
 
     def chip(self, number: int) -> Sheeted:
         """A chip with its area, power and cost.
@@ -127,27 +136,44 @@ class Space:
         return Sheeted(sheet_document(found), partial(chip_sections, found, None, {}), found.chip)
 
     def evaluate(self, number: int) -> Answer:
-        """The exact score of a chip, with the best plan of every model on it: schedules, placement, all configurations.
+        """The exact score of a chip, with the best plan of every model on it: schedules, placement,
+        all configurations.
 
         Args:
             number: The chip's number.
 
         Returns:
-            ``score`` (what :func:`phaze.search` minimises; infinite where a model fits in no configuration), and
-            ``models`` with ``name``, ``batch_s`` in seconds and ``plan``.
+            ``score`` (what :func:`phaze.search` minimises; infinite where a model fits in no
+            configuration), and ``models`` with ``name``, ``batch_s`` in seconds and ``plan``.
         """
         self._require(number)
-        best: dict[str, Any] = {"chip": self._chips.name(number), "number": number, "score": inf, "models": []}
+        best: dict[str, Any] = {
+            "chip": self._chips.name(number),
+            "number": number,
+            "score": inf,
+            "models": [],
+        }
         for chip in self._on(number):
             tasks = tasks_for(self._job, chip)
-            offers = [best_offers(task, chip, ["searched"], None, self._job.objective)["searched"] for task in tasks]
-            placed = [(task, offer) for task, offer in zip(tasks, offers, strict=True) if offer is not None]
+            offers = [
+                best_offers(task, chip, ["searched"], None, self._job.objective)["searched"]
+                for task in tasks
+            ]
+            placed = [
+                (task, offer)
+                for task, offer in zip(tasks, offers, strict=True)
+                if offer is not None
+            ]
             if len(placed) < len(tasks):
                 continue
             score = float(self._scale.score(np.array([offer.value for _, offer in placed])))
             if score < best["score"]:
                 models = [
-                    {"name": task.name, "batch_s": offer.plan.batch_s, "plan": document_of(offer.plan)}
+                    {
+                        "name": task.name,
+                        "batch_s": offer.plan.batch_s,
+                        "plan": document_of(offer.plan),
+                    }
                     for task, offer in placed
                 ]
                 best |= {"score": score, "hbm_bytes": chip.hbm.size_bytes, "models": models}

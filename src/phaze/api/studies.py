@@ -13,7 +13,10 @@ from phaze.api.values import identified, sheet
 from phaze.options.studies import FrontOptions, SearchOptions, Study
 from phaze.report.progress import on_standard_error
 
-ENDED = "This run had ended: its folder has the answer, and nothing was searched again; phaze verify checks it."
+ENDED = (
+    "This run had ended: its folder has the answer, and nothing was searched again; phaze "
+    "verify checks it."
+)
 PAGE = "report.html"
 
 if TYPE_CHECKING:
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
 
 
 def folder_of(out: str | Path | None, name: str) -> "tuple[Path, TemporaryDirectory[str] | None]":
-    """The folder of an answer, ``{name}`` in it being the study's; without ``out`` one that goes with the value."""
+    """The folder of an answer, ``{name}`` in it being the study's; without ``out`` one that goes
+    with the value."""
     if out is not None:
         return Path(str(out).replace("{name}", name)), None
     from tempfile import TemporaryDirectory
@@ -36,14 +40,20 @@ def folder_of(out: str | Path | None, name: str) -> "tuple[Path, TemporaryDirect
 
 def _stopped(limit_s: float, loaded_s: float, folder: Path) -> str:
     """What a search says whose time was up."""
-    said = [f"Stopped after {limit_s:g} s: the same command resumes, phaze report {folder} makes the page."]
+    said = [
+        (
+            f"Stopped after {limit_s:g} s: the same command resumes, phaze report {folder} "
+            "makes the page."
+        )
+    ]
     if loaded_s > limit_s:
         said.insert(0, f"Loading the models alone took {loaded_s:.1f} s, longer than the limit.")
     return " ".join(said)
 
 
 def _ended(out: str | Path, raw: Mapping[str, Any], page: bool) -> Searched | None:
-    """The answer of a run that has ended with a study of bundled names alone, without building its question."""
+    """The answer of a run that has ended with a study of bundled names alone, without building its
+    question."""
     from phaze.hardware.write import toml_text
     from phaze.search.finished import finished_as, names_files
 
@@ -66,8 +76,9 @@ def search(study: Study = None, **options: Unpack[SearchOptions]) -> Searched:
 
     Examples:
         >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24",
+        ...     "models": ["bert-large"],
+        ...     "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> run = phaze.search(study, settings=["search.gap=0.01"])
         >>> run.gap <= 0.01, run.chip["tensor_cores"] > 0
         (True, True)
@@ -79,8 +90,12 @@ def search(study: Study = None, **options: Unpack[SearchOptions]) -> Searched:
         from phaze.hardware.write import toml_text
 
         tensor_plan = None if options["tp_plan"] is None else str(options["tp_plan"])
-        asked_for, origin = requested_study(study, options["model"], chosen, tensor_plan, options["allow_code"])
-        ended = None if options["out"] is None else _ended(options["out"], asked_for, options["page"])
+        asked_for, origin = requested_study(
+            study, options["model"], chosen, tensor_plan, options["allow_code"]
+        )
+        ended = (
+            None if options["out"] is None else _ended(options["out"], asked_for, options["page"])
+        )
         if ended is not None:
             return ended
         from phaze.search.finished import finished_in
@@ -106,7 +121,9 @@ def search(study: Study = None, **options: Unpack[SearchOptions]) -> Searched:
 
         job = replace(question.job, limit_s=left_of(options["time"], began))
         progress.step("bounding every chip of the space")
-        with engine_of(options["engine"], options["address"], options["workers"], os.cpu_count() or 1) as crew:
+        with engine_of(
+            options["engine"], options["address"], options["workers"], os.cpu_count() or 1
+        ) as crew:
             watched = ProgressFile(folder)
             done = run_in(folder, papers, job, crew, both(shown_on(progress), watched.watch))
             watched.end()
@@ -129,8 +146,9 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
 
     Examples:
         >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24",
+        ...     "models": ["bert-large"],
+        ...     "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> front = phaze.front(study, of=("throughput", "area"), within=["area=200"], gap=0.01)
         >>> len(front.points) > 1
         True
@@ -148,7 +166,12 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
 
         chosen = study_settings(options, FrontOptions)
         raw, origin = traced_study(
-            study, options["model"], chosen, options["fresh"], progress, allow_code=options["allow_code"]
+            study,
+            options["model"],
+            chosen,
+            options["fresh"],
+            progress,
+            allow_code=options["allow_code"],
         )
         progress.step("loading the models' graphs")
         checked = study_of(raw, origin.where)
@@ -157,7 +180,9 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
         question = question_of(checked, reader=origin.reader).fronted(weighed.document())
         job = replace(question.job, limit_s=left_of(options["time"], began))
         processes = options["workers"] or os.cpu_count() or 1
-        done = front_in(folder, question.papers(toml_text(raw)), job, weighed, processes, _shown_on(progress))
+        done = front_in(
+            folder, question.papers(toml_text(raw)), job, weighed, processes, _shown_on(progress)
+        )
         work = f"{done.opened:,} were evaluated. {done.work}"
         shown = sheet("phaze.front.sheet", "front_sections", done.document, str(folder), work)
         front = identified(Fronted(done.document, shown, folder, kept), folder)

@@ -26,8 +26,9 @@ def sweep(study: Study = None, **options: Unpack[SweepOptions]) -> Swept:
 
     Examples:
         >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24",
+        ...     "models": ["bert-large"],
+        ...     "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> sweep = phaze.sweep(study, over="training.devices=32,64", settings=["search.gap=0.01"])
         >>> [point["value"] for point in sweep.points]
         [32.0, 64.0]
@@ -53,7 +54,9 @@ def sweep(study: Study = None, **options: Unpack[SweepOptions]) -> Swept:
         def tell(at: int, of: int, value: str) -> None:
             progress.count(at, of, f"searching at {axis.key} = {value}, points done")
 
-        with engine_of(options["engine"], options["address"], options["workers"], os.cpu_count() or 1) as crew:
+        with engine_of(
+            options["engine"], options["address"], options["workers"], os.cpu_count() or 1
+        ) as crew:
             document = sweep_points(folder, raw, origin, axis, crew, tell)
         shown = sheet("phaze.report.sweep_sheet", "sweep_sections", document, str(folder))
         sweep = identified(Swept(document, shown, folder, kept), folder)
@@ -65,15 +68,17 @@ def sweep(study: Study = None, **options: Unpack[SweepOptions]) -> Swept:
 
 @api
 def compare(study: Study = None, **options: Unpack[CompareOptions]) -> Compared:
-    """Throughput of every model of a study on several chips, against its baseline, as ``phaze compare``.
+    """Throughput of every model of a study on several chips, against its baseline, as ``phaze
+    compare``.
 
     Returns:
         The comparison: ``rows``, one for each chip, model and placement.
 
     Examples:
         >>> import phaze
-        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24", "models": ["bert-large"],
-        ...          "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
+        >>> study = {"schema": "phaze.study/1", "name": "small", "rules": "icml24",
+        ...     "models": ["bert-large"],
+        ...     "training": {"devices": 64, "batch": 512, "microbatches": [2]}}
         >>> compared = phaze.compare(study, chips=["tpu-v4-paper"])
         >>> {row["model"] for row in compared.rows}
         {'bert-large'}
@@ -86,14 +91,30 @@ def compare(study: Study = None, **options: Unpack[CompareOptions]) -> Compared:
         if study is None and not options["model"] and options["runs"]:
             study = Path(options["runs"][0]) / STUDY
             if not study.is_file():
-                raise InputError("--run", f"{options['runs'][0]} holds no finished run", "give the folder of a search")
+                raise InputError(
+                    "--run",
+                    f"{options['runs'][0]} holds no finished run",
+                    "give the folder of a search",
+                )
         chosen = study_settings(options, CompareOptions)
         raw, origin = traced_study(
-            study, options["model"], chosen, options["fresh"], progress, allow_code=options["allow_code"]
+            study,
+            options["model"],
+            chosen,
+            options["fresh"],
+            progress,
+            allow_code=options["allow_code"],
         )
         progress.step("placing the models on each chip")
         others = None if options["rows"] is None else str(options["rows"])
         document = compared(
-            raw, origin, list(options["chips"]), [str(run) for run in options["runs"]], options["basis"], others
+            raw,
+            origin,
+            list(options["chips"]),
+            [str(run) for run in options["runs"]],
+            options["basis"],
+            others,
         )
-    return identified(Compared(document, sheet("phaze.report.compare_sheet", "comparison_sections", document)))
+    return identified(
+        Compared(document, sheet("phaze.report.compare_sheet", "comparison_sections", document))
+    )

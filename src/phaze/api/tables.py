@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 @api
 def validate(
     rows: Annotated[
-        str | Path | None, Option("A CSV file of measured runs; default: the bundled ones.", argument=True)
+        str | Path | None,
+        Option("A CSV file of measured runs; default: the bundled ones.", argument=True),
     ] = None,
     **options: Unpack[ValidateOptions],
 ) -> Answer:
@@ -47,10 +48,14 @@ def validate(
         if options["operators"]:
             return validated.operators_validated()
         basis: Basis = "datasheet" if options["datasheet"] else "calibrated"
-        measured = validated.sets_of(None if rows is None else Path(rows), list(options["sets"]), options["allow_code"])
+        measured = validated.sets_of(
+            None if rows is None else Path(rows), list(options["sets"]), options["allow_code"]
+        )
         if options["best"]:
             return validated.best_validated(measured, basis, progress)
-        return validated.runs_validated(measured, basis, options["every"] or rows is not None, progress)
+        return validated.runs_validated(
+            measured, basis, options["every"] or rows is not None, progress
+        )
 
 
 @api
@@ -61,13 +66,13 @@ def calibrate(
     ] = None,
     **options: Unpack[CalibrateOptions],
 ) -> Answer:
-    """Fit a chip's constants to measured operators, or those of chip, network and stack to a measured run, and write
-    their files, as ``phaze calibrate``.
+    """Fit a chip's constants to measured operators, or those of chip, network and stack to a
+    measured run, and write their files, as ``phaze calibrate``.
 
     Returns:
-        Of operators ``calibration`` (seconds and shares), ``median_error`` before, fitted and cross-validated, and
-        ``file``; of a run ``step_s`` (measured, before and fitted, in seconds), ``fitted``, ``undetermined`` and
-        ``files``.
+        Of operators ``calibration`` (seconds and shares), ``median_error`` before, fitted and
+        cross-validated, and ``file``; of a run ``step_s`` (measured, before and fitted, in
+        seconds), ``fitted``, ``undetermined`` and ``files``.
 
     Examples:
         >>> import pathlib, tempfile
@@ -77,29 +82,41 @@ def calibrate(
         >>> rows = [f"gemm,1,{n},{n},{n},,,{2 * n**3 / 200e12 + 1e-5}" for n in sizes]
         >>> text = "\\n".join(["operator,batch,m,n,k,elements,rows,seconds", *rows])
         >>> _ = (folder / "mine.csv").write_text(text)
-        >>> fitted = phaze.calibrate(folder / "mine.csv", chip="a100-80gb", out=folder / "mine.toml")
+        >>> fitted = phaze.calibrate(folder / "mine.csv", chip="a100-80gb",
+        ...     out=folder / "mine.toml")
         >>> fitted["median_error"]["fitted"] <= fitted["median_error"]["before"]
         True
     """
     with on_standard_error() as progress:
         progress.step("phaze calibrate")
         operators, target, plan = (
-            None if path is None else str(path) for path in (measurements, options["out"], options["run"])
+            None if path is None else str(path)
+            for path in (measurements, options["out"], options["run"])
         )
         if options["trace"] or plan is not None:
             if operators is not None or options["chip"] is not None:
                 remedy = "give a CSV file and --chip, or --trace and --run"
                 raise InputError("--trace", "operators are given too", remedy)
             if not options["trace"]:
-                raise InputError("--trace", "there is nothing that was measured", "give a trace or a log of the run")
+                raise InputError(
+                    "--trace",
+                    "there is nothing that was measured",
+                    "give a trace or a log of the run",
+                )
             from phaze.api.calibrate_run import calibrate_run
 
             return calibrate_run(
-                [str(path) for path in options["trace"]], plan, target, options["allow_code"], progress
+                [str(path) for path in options["trace"]],
+                plan,
+                target,
+                options["allow_code"],
+                progress,
             )
         if operators is None or options["chip"] is None:
             missing = "measurements" if operators is None else "--chip"
-            raise InputError(missing, "it is missing", "give a CSV file and --chip, or --trace and --run")
+            raise InputError(
+                missing, "it is missing", "give a CSV file and --chip, or --trace and --run"
+            )
         from phaze.api.calibrate_chip import calibrate_chip
 
         return calibrate_chip(operators, options["chip"], target, progress)

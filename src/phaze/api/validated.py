@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def sets_of(path: Path | None, only: list[str], allow_code: bool = False) -> "Sets":
-    """Name, title and rows of what is asked about; code that rows name as models runs only if ``allow_code``."""
+    """Name, title and rows of what is asked about; code that rows name as models runs only if
+    ``allow_code``."""
     from phaze.files import read_text
     from phaze.validate.rows import read_rows
     from phaze.validate.sets import SETS, rows_of, set_named
@@ -58,7 +59,10 @@ def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Answer
     by_set = {name: [one for own, one in found if own == name] for name in titles}
     document = {
         "basis": basis,
-        "sets": [{"name": n, "jobs": best_document(ones), "left_out": priced[n][1]} for n, ones in by_set.items()],
+        "sets": [
+            {"name": n, "jobs": best_document(ones), "left_out": priced[n][1]}
+            for n, ones in by_set.items()
+        ],
     }
 
     rows = [(titles[name], ones, priced[name][1]) for name, ones in by_set.items()]
@@ -70,7 +74,9 @@ def operators_validated() -> Answer:
     from phaze.cost.accuracy import accuracy_rows
 
     rows = accuracy_rows()
-    named = [{**asdict(row), "error": row.error, "datasheet_error": row.datasheet_error} for row in rows]
+    named = [
+        {**asdict(row), "error": row.error, "datasheet_error": row.datasheet_error} for row in rows
+    ]
 
     return Answer({"rows": named}, sheet("phaze.report.accuracy_sheet", "accuracy_sections", rows))
 
@@ -101,4 +107,6 @@ def rediscovery_validated() -> Answer:
     bar = track(asked(), "Searching", console=Console(stderr=True), transient=True)
     document = rediscovery_document([rediscovered(chip, model) for chip, model in bar])
 
-    return Answer(document, sheet("phaze.report.silicon_sheet", "rediscovery_sections", document["rows"]))
+    return Answer(
+        document, sheet("phaze.report.silicon_sheet", "rediscovery_sections", document["rows"])
+    )

@@ -1,4 +1,5 @@
-"""What the functions of the API return: a document with a printed form, a table for notebooks, and what can be done."""
+"""What the functions of the API return: a document with a printed form, a table for notebooks, and
+what can be done."""
 
 import io
 from collections.abc import Mapping
@@ -40,14 +41,17 @@ def printed(sections: "Sheet") -> str:
     from phaze.report.terminal import draw
 
     out = io.StringIO()
-    draw(Console(file=out, width=80, color_system=None, highlight=False, force_jupyter=False), sections())
+    draw(
+        Console(file=out, width=80, color_system=None, highlight=False, force_jupyter=False),
+        sections(),
+    )
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A document that prints as its command does; ``exit_code`` is that of the command, ``more`` its further
-    documents where several questions were asked at once."""
+    """A document that prints as its command does; ``exit_code`` is that of the command, ``more``
+    its further documents where several questions were asked at once."""
 
     document: Mapping[str, Any]
     sections: "Sheet" = field(repr=False)
@@ -87,8 +91,11 @@ class NothingFitsError(InfeasibleError):
         self.sections = sections
 
 
-def identified(value: S, folder: Path | None = None, document: Mapping[str, Any] | None = None) -> S:
-    """The value with the id of its run below it: of a folder with a certificate, else of a document, else its own."""
+def identified(
+    value: S, folder: Path | None = None, document: Mapping[str, Any] | None = None
+) -> S:
+    """The value with the id of its run below it: of a folder with a certificate, else of a
+    document, else its own."""
 
     def sections() -> "list[Section]":
         from phaze.report.run_id import answer_id, id_in, id_notes
@@ -110,7 +117,9 @@ class Graphed(Answer):
     def model(self) -> "Model":
         """The graph itself."""
         if self.graph is None:
-            raise InputError("model", "the graph was not requested", "leave out check and show_plan")
+            raise InputError(
+                "model", "the graph was not requested", "leave out check and show_plan"
+            )
         return self.graph
 
 
@@ -151,7 +160,8 @@ class Placed(Answer):
         return float(self.document["batch_s"])
 
     def frame(self) -> "Frame":
-        """Every stage, as columns: ``pandas.DataFrame(plan.frame())``, ``polars.DataFrame(plan.frame())``."""
+        """Every stage, as columns: ``pandas.DataFrame(plan.frame())``,
+        ``polars.DataFrame(plan.frame())``."""
         from phaze.export.frame import stages_frame
 
         return stages_frame(self.document)
@@ -168,7 +178,11 @@ class Placed(Answer):
         kept = ("recompute", "devices", "forward_s", "backward_s", "memory_bytes")
         stages = enumerate(self.document["stages"])
         rows = [
-            {"stage": at, "layers": len(stage["layers"]), **{k: stage[k] for k in kept if k in stage}}
+            {
+                "stage": at,
+                "layers": len(stage["layers"]),
+                **{k: stage[k] for k in kept if k in stage},
+            }
             for at, stage in stages
         ]
         return columns(rows, "stages")
@@ -176,11 +190,13 @@ class Placed(Answer):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Planned(Placed):
-    """A plan on existing hardware: ``batch_s``, the step time in seconds, and ``document`` (``phaze.plan/1``).
+    """A plan on existing hardware: ``batch_s``, the step time in seconds, and ``document``
+    (``phaze.plan/1``).
 
     Examples:
         >>> import phaze
-        >>> plan = phaze.plan("bert-large", chip="a100-80gb", devices=8, batch=64, tensor=[1], microbatch=[4])
+        >>> plan = phaze.plan("bert-large", chip="a100-80gb", devices=8, batch=64, tensor=[1],
+        ...     microbatch=[4])
         >>> frame = plan.frame()  # a row for each stage; memory in bytes
         >>> len(frame["stage"]) == len(frame["memory_bytes"]) == plan["pipeline"]
         True
@@ -222,7 +238,9 @@ class Planned(Placed):
         from phaze.report.page.plan_page import plan_page
 
         folder_for(Path(path).parent)
-        write_whole(Path(path), plan_page(self.document, "plan", launch_texts(self.document, "plan")))
+        write_whole(
+            Path(path), plan_page(self.document, "plan", launch_texts(self.document, "plan"))
+        )
         return Path(path)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -252,4 +270,6 @@ class Planned(Placed):
             return csv_text(self.frame())
         if to not in BY_KEY:
             raise unknown_name("to", "form", to, [*BY_KEY, "csv"])
-        return launch_text(BY_KEY[to], planned_split(self.document, reopened(self.document, "plan")))
+        return launch_text(
+            BY_KEY[to], planned_split(self.document, reopened(self.document, "plan"))
+        )

@@ -1,4 +1,5 @@
-"""The certificate of a run, checked by code that shares none with the search (:mod:`phaze.check`): the verdict."""
+"""The certificate of a run, checked by code that shares none with the search (:mod:`phaze.check`):
+the verdict."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,13 +22,25 @@ ANSWERS = ("result.json", "front.json", "sweep.json", "plan.json")
 """The answers that a folder may hold, one of them."""
 UNCHECKED = MappingProxyType(
     {
-        "result.json": "Not checked: result.json's numbers of evaluated chips and near ties; explanations; pages.",
-        "front.json": "Not checked: how many chips front.json calls evaluated and rivals; pages; the journal.",
+        "result.json": (
+            "Not checked: result.json's numbers of evaluated chips and near ties; "
+            "explanations; pages."
+        ),
+        "front.json": (
+            "Not checked: how many chips front.json calls evaluated and rivals; pages; the journal."
+        ),
     }
 )
 """What of a folder says what a search did, which no claim depends on."""
 NEEDED = MappingProxyType(
-    {"chip": dict, "models": list, "objective": dict, "certificate": dict, "study_digest": str, "code_digest": str}
+    {
+        "chip": dict,
+        "models": list,
+        "objective": dict,
+        "certificate": dict,
+        "study_digest": str,
+        "code_digest": str,
+    }
 )
 
 
@@ -36,7 +49,9 @@ def _document(path: Path, schema: str, needed: Mapping[str, type]) -> tuple[dict
     from phaze.documents import read_answer
 
     raw, text, where = read_answer(str(path))
-    if raw.get("schema") != schema or any(not isinstance(raw.get(key), kind) for key, kind in needed.items()):
+    if raw.get("schema") != schema or any(
+        not isinstance(raw.get(key), kind) for key, kind in needed.items()
+    ):
         raise InputError(where, f"this is no {schema}", "give the folder of a run that has ended")
     return raw, text
 
@@ -47,7 +62,10 @@ def _said(run: str, verdict: "Verdict", wrong: list[str], gap: float | None) -> 
         return [f"{run} does not hold: {wrong[0]}"]
     if verdict.missing:
         lines = [f"{run} is not checkable yet: {verdict.missing}"]
-        more = "What it answers follows from its study, by phaze itself. That nothing is better was not checked."
+        more = (
+            "What it answers follows from its study, by phaze itself. That nothing is better "
+            "was not checked."
+        )
         return lines if gap is None else [*lines, more]
     lines = [f"{run} {verdict.sentence()}"]
     told = gap is not None and f"{gap:.3g}" != f"{verdict.proved_gap:.3g}"
@@ -57,7 +75,9 @@ def _said(run: str, verdict: "Verdict", wrong: list[str], gap: float | None) -> 
     return lines
 
 
-def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, Any], unchecked: str) -> Answer:
+def _checked(
+    run: str, verdict: "Verdict", wrong: list[str], result: dict[str, Any], unchecked: str
+) -> Answer:
     """The answer of the checker; ``unchecked``: what of its folder was compared with nothing."""
     document = {
         "run": run,
@@ -81,12 +101,16 @@ def _checked(run: str, verdict: "Verdict", wrong: list[str], result: dict[str, A
 
 
 def _only(folder: Path) -> str:
-    """Which answer a folder holds, by the name of its file; a folder with several is refused, as its certificate can
-    prove one of them."""
+    """Which answer a folder holds, by the name of its file; a folder with several is refused, as
+    its certificate can prove one of them."""
     if folder.is_file():
-        raise InputError(str(folder), "this is a file", "give the folder of a run, or of a plan's certificate")
+        raise InputError(
+            str(folder), "this is a file", "give the folder of a run, or of a plan's certificate"
+        )
     if not folder.is_dir():
-        raise InputError(str(folder), "there is no such folder", "give that of a run, or of a plan's certificate")
+        raise InputError(
+            str(folder), "there is no such folder", "give that of a run, or of a plan's certificate"
+        )
     kept = [name for name in ANSWERS if (folder / name).exists()]
     if len(kept) > 1:
         seen = f"it holds {' and '.join(kept)}, and its certificate can prove one of them"
@@ -115,7 +139,9 @@ def verified(
         raise InputError("--gap", "a run has its own gap", "give --space as well")
     if space is not None and (quick or study is not None):
         raise InputError(
-            "--space", "the answer is checked against another space, whole", "leave out --study and --quick"
+            "--space",
+            "the answer is checked against another space, whole",
+            "leave out --study and --quick",
         )
     if study is not None and kind in ("plan.json", "sweep.json"):
         raise InputError("--study", f"{run} has no study to compare with", "leave it out")

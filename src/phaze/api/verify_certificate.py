@@ -1,4 +1,5 @@
-"""The certificate of a run by the independent checker, and what of the folder does not follow from it."""
+"""The certificate of a run by the independent checker, and what of the folder does not follow from
+it."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -15,9 +16,12 @@ NOT_COVERED = 3
 READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError)
 
 
-def asked_otherwise(folder: Path, study: str, allow_code: bool, front: dict[str, Any] | None = None) -> list[str]:
-    """What of a run's problem is not what a study asks, whose code runs only if ``allow_code``; ``front``: metrics and
-    limits of a front, whose gap is an option of its command and not of its study."""
+def asked_otherwise(
+    folder: Path, study: str, allow_code: bool, front: dict[str, Any] | None = None
+) -> list[str]:
+    """What of a run's problem is not what a study asks, whose code runs only if ``allow_code``;
+    ``front``: metrics and limits of a front, whose gap is an option of its command and not of its
+    study."""
     from phaze.api.load_study import traced_study
     from phaze.files import read_text
     from phaze.search.question_files import PROBLEM, differences
@@ -30,11 +34,19 @@ def asked_otherwise(folder: Path, study: str, allow_code: bool, front: dict[str,
     asked = (question if front is None else question.fronted(front)).papers("").problem
     if kept == asked:
         return []
-    return [f"{PROBLEM}: not what {study} asks ({differences(asked, kept, '{key} is {new}, and {old} was requested')})"]
+    return [
+        (
+            f"{PROBLEM}: not what {study} asks "
+            f"({differences(asked, kept, '{key} is {new}, and {old} was requested')})"
+        )
+    ]
 
 
-def as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "Verdict") -> list[str]:
-    """What of a folder does not follow from its study and its certificate: problem, graphs, fusion, and the view."""
+def as_phaze_has_it(
+    folder: Path, result: dict[str, Any], text: str, verdict: "Verdict"
+) -> list[str]:
+    """What of a folder does not follow from its study and its certificate: problem, graphs, fusion,
+    and the view."""
     import numpy as np
 
     from phaze.api.verify_models import say_bundled
@@ -54,9 +66,16 @@ def as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "V
     job = question.job
     certificate = json.loads(read_text(str(folder / CERTIFICATE))[0])
     if certificate["answer"] is not None and certificate["fusion"] != fusion_of(job.models):
-        return [f"{CERTIFICATE}: operators are fused otherwise than {job.models[0].training.machine.stack.name} does"]
+        return [
+            (
+                f"{CERTIFICATE}: operators are fused otherwise than "
+                f"{job.models[0].training.machine.stack.name} does"
+            )
+        ]
     named = result["chip"]["number"]
-    opened = reopened(job.space, np.array([named if type(named) is int and 0 <= named < 2**62 else -1]))
+    opened = reopened(
+        job.space, np.array([named if type(named) is int and 0 <= named < 2**62 else -1])
+    )
     plain = plain_of(job, scale_for(job), opened)
     try:
         return check_view(plain, text, result, certificate)
@@ -65,7 +84,8 @@ def as_phaze_has_it(folder: Path, result: dict[str, Any], text: str, verdict: "V
 
 
 def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
-    """phaze's own exact solver, for chips whose schedules the independent checker cannot bound well enough."""
+    """phaze's own exact solver, for chips whose schedules the independent checker cannot bound well
+    enough."""
     references: list[Plain] = []
 
     def values(chip: int) -> list[float]:
@@ -90,7 +110,12 @@ def independently(
     from phaze.check.verdict import check
 
     folder, said = Path(run), result["certificate"].get("lower_bound")
-    # Of several models the two scores may be in other units; then what the certificate says is enough.
-    known = isinstance(said, int | float) and 0 <= said < float("inf") and len(result["models"]) == 1
+    # Of several models the two scores may be in other units; then what the certificate says is
+    # enough.
+    known = (
+        isinstance(said, int | float) and 0 <= said < float("inf") and len(result["models"]) == 1
+    )
     verdict = check(folder, quick, float(said) if known else 0.0, progress.step, _solver(folder))
-    return verdict, [verdict.wrong] if verdict.wrong else as_phaze_has_it(folder, result, text, verdict)
+    return verdict, [verdict.wrong] if verdict.wrong else as_phaze_has_it(
+        folder, result, text, verdict
+    )

@@ -1,4 +1,5 @@
-"""The certificate of a front by the independent checker, and what of its folder does not follow from it."""
+"""The certificate of a front by the independent checker, and what of its folder does not follow
+from it."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class FrontFolder:
-    """The folder of a front; the reference path over its question is built once, where it is needed."""
+    """The folder of a front; the reference path over its question is built once, where it is
+    needed."""
 
     folder: Path
     document: dict[str, Any]
@@ -50,7 +52,8 @@ class FrontFolder:
         return self.opened[0]
 
     def solver(self) -> Callable[[int, int], Sequence[float]]:
-        """phaze's own exact solver, for units whose schedules the independent checker cannot bound well enough."""
+        """phaze's own exact solver, for units whose schedules the independent checker cannot bound
+        well enough."""
 
         def values(chip: int, memory: int) -> Sequence[float]:
             import numpy as np
@@ -63,7 +66,9 @@ class FrontFolder:
             from phaze.search.reference_path import plain_of
 
             own = self.plain()[0].plain
-            if boxed(json.loads(read_text(str(self.folder / PROBLEM))[0])):  # by the number of a combination
+            if boxed(
+                json.loads(read_text(str(self.folder / PROBLEM))[0])
+            ):  # by the number of a combination
                 one = chips_numbered(own.job.space, np.array([chip], np.int64), counted=False)
                 return plain_of(own.job, own.scale, one).values(0, [memory])[0]
             if not self.every:
@@ -90,11 +95,15 @@ class FrontFolder:
         say_bundled(verdict, question)
         front, measures = self.plain()
         certificate = json.loads(read_text(str(self.folder / CERTIFICATE))[0])
-        if certificate["front"] is not None and certificate["fusion"] != fusion_of(front.plain.job.models):
+        if certificate["front"] is not None and certificate["fusion"] != fusion_of(
+            front.plain.job.models
+        ):
             return [f"{CERTIFICATE}: operators are fused otherwise than the stack does"]
         try:
             wrong = check_front_view(front, measures, text, self.document, certificate)
-            if not wrong and read_text(str(self.folder / TABLE))[0] != csv_text(front_frame(self.document)):
+            if not wrong and read_text(str(self.folder / TABLE))[0] != csv_text(
+                front_frame(self.document)
+            ):
                 return [f"{TABLE}: it is not that of front.json"]
             return wrong
         except READING as fault:

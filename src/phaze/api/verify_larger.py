@@ -1,4 +1,5 @@
-"""``phaze verify RUN --space FILE``: the answer of a run held against another space, however large."""
+"""``phaze verify RUN --space FILE``: the answer of a run held against another space, however
+large."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,15 +14,17 @@ if TYPE_CHECKING:
 def larger_verified(
     run: str, result: dict[str, Any], text: str, space: str, gap: float, progress: "Progress"
 ) -> Answer:
-    """Whether nothing in a space is better than the answer of a run by more than a gap; ``result`` and ``text`` are
-    those of the run's own result, which must be that of its certificate."""
+    """Whether nothing in a space is better than the answer of a run by more than a gap; ``result``
+    and ``text`` are those of the run's own result, which must be that of its certificate."""
     from phaze.check.verdict import check
     from phaze.errors import InputError
     from phaze.search.spaces import load_space
     from phaze.study.problem import space_document
 
     if not 0 <= gap < 1:
-        raise InputError("--gap", f"{gap} is not a share", "give a number from 0 to below 1, such as 0.02")
+        raise InputError(
+            "--gap", f"{gap} is not a share", "give a number from 0 to below 1, such as 0.02"
+        )
     table = space_document(load_space(space))
     verdict = check(Path(run), watch=progress.step, wider=gap, larger=table)
     wrong = [verdict.wrong] if verdict.wrong else as_phaze_has_it(Path(run), result, text, verdict)
@@ -39,5 +42,7 @@ def larger_verified(
         "objections": wrong,
     }
 
-    shown = sheet("phaze.report.verify_sheet", "verdict_sections", document, [f"{run} {verdict.sentence()}"])
+    shown = sheet(
+        "phaze.report.verify_sheet", "verdict_sections", document, [f"{run} {verdict.sentence()}"]
+    )
     return Answer(document, shown, exit_code=1 if wrong else 0 if verdict.holds else NOT_COVERED)

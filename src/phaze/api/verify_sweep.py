@@ -1,4 +1,5 @@
-"""``phaze verify SWEEP``: every point of a sweep is a run, proved as one, and ``sweep.json`` is a view of them."""
+"""``phaze verify SWEEP``: every point of a sweep is a run, proved as one, and ``sweep.json`` is a
+view of them."""
 
 import tomllib
 from collections.abc import Mapping
@@ -26,7 +27,8 @@ def _without(study: Mapping[str, Any], key: str) -> tuple[Any, dict[str, Any]]:
 
 
 def _studies(folder: Path, document: Mapping[str, Any]) -> list[str]:
-    """What of the points' studies is not one study with one value changed, the one that each point shows."""
+    """What of the points' studies is not one study with one value changed, the one that each point
+    shows."""
     from phaze.files import read_text
     from phaze.sweep.over import shown_value
 
@@ -53,7 +55,9 @@ def _studies(folder: Path, document: Mapping[str, Any]) -> list[str]:
 
 def _folders(folder: Path, document: Mapping[str, Any]) -> list[str]:
     """Answers in the folder that sweep.json does not show."""
-    answers = {path.name: path for path in (folder / "points").glob("*") if (path / RESULT).is_file()}
+    answers = {
+        path.name: path for path in (folder / "points").glob("*") if (path / RESULT).is_file()
+    }
     shown = {f"{index:03d}": point for index, point in enumerate(document["points"])}
     for name in sorted(answers):
         if name not in shown:
@@ -63,7 +67,9 @@ def _folders(folder: Path, document: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def _view(folder: Path, document: Mapping[str, Any], results: Mapping[int, Mapping[str, Any]]) -> list[str]:
+def _view(
+    folder: Path, document: Mapping[str, Any], results: Mapping[int, Mapping[str, Any]]
+) -> list[str]:
     """What of sweep.json is not what the results of its points say."""
     from phaze.documents import dumps
     from phaze.files import read_text
@@ -74,12 +80,30 @@ def _view(folder: Path, document: Mapping[str, Any], results: Mapping[int, Mappi
         if index in results:
             points.append(best_of(point["value"], point["shown"], results[index]))
         else:
-            points.append(Best(point["value"], point["shown"], None, None, None, None, None, (), point["problem"]))
+            points.append(
+                Best(
+                    point["value"],
+                    point["shown"],
+                    None,
+                    None,
+                    None,
+                    None,
+                    None,
+                    (),
+                    point["problem"],
+                )
+            )
     true = dumps(document_of(document["name"], document["over"], points), pretty=True) + "\n"
-    return [] if read_text(str(folder / SWEEP))[0] == true else [f"{SWEEP}: it is not what its points say"]
+    return (
+        []
+        if read_text(str(folder / SWEEP))[0] == true
+        else [f"{SWEEP}: it is not what its points say"]
+    )
 
 
-def _points(run: str, quick: bool, document: Mapping[str, Any], progress: "Progress") -> "list[tuple[int, Verdict]]":
+def _points(
+    run: str, quick: bool, document: Mapping[str, Any], progress: "Progress"
+) -> "list[tuple[int, Verdict]]":
     """Every point that has an answer, proved."""
     from phaze.documents import read_answer
 
@@ -105,15 +129,25 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
     folder, document = Path(run), sweep_in(Path(run))
     verdicts = _points(run, quick, document, progress)
     wrong = [f"point {index + 1}: {verdict.wrong}" for index, verdict in verdicts if verdict.wrong]
-    missing = [f"point {index + 1}: {verdict.missing}" for index, verdict in verdicts if verdict.missing]
+    missing = [
+        f"point {index + 1}: {verdict.missing}" for index, verdict in verdicts if verdict.missing
+    ]
     missing += [
         f"point {index + 1}: that nothing is feasible is stated, not proved"
         for index, point in enumerate(document["points"])
         if point["chip"] is None
     ]
     try:
-        results = {index: read_answer(str(folder / "points" / f"{index:03d}" / RESULT))[0] for index, _ in verdicts}
-        wrong = wrong or _folders(folder, document) or _studies(folder, document) or _view(folder, document, results)
+        results = {
+            index: read_answer(str(folder / "points" / f"{index:03d}" / RESULT))[0]
+            for index, _ in verdicts
+        }
+        wrong = (
+            wrong
+            or _folders(folder, document)
+            or _studies(folder, document)
+            or _view(folder, document, results)
+        )
     except (*READING, tomllib.TOMLDecodeError) as fault:
         wrong = wrong or [f"the sweep cannot be read ({type(fault).__name__}: {fault})"]
     holds = not wrong and not missing and not quick
@@ -123,7 +157,12 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
         "checker": "independent",
         "holds": holds,
         "points": [
-            {"point": index, "run_id": verdict.run_id, "holds": verdict.holds, "gap": verdict.proved_gap}
+            {
+                "point": index,
+                "run_id": verdict.run_id,
+                "holds": verdict.holds,
+                "gap": verdict.proved_gap,
+            }
             for index, verdict in verdicts
         ],
         "not_covered": missing,

@@ -1,4 +1,5 @@
-"""``python -m check RUN``: the claim of a run in words, then ``holds`` or the first line that does not."""
+"""``python -m check RUN``: the claim of a run in words, then ``holds`` or the first line that does
+not."""
 
 import argparse
 import sys
@@ -14,11 +15,17 @@ def _said(text: str) -> None:
 
 def main() -> int:
     """Exit code 0: it holds; 1: it does not; 3: this checker does not cover it yet."""
-    parser = argparse.ArgumentParser(prog="check", description="Check the certificate of a phaze run.")
+    parser = argparse.ArgumentParser(
+        prog="check", description="Check the certificate of a phaze run."
+    )
     parser.add_argument("run", help="the folder of a run, a front, or a plan's certificate")
     parser.add_argument("--quick", action="store_true", help="the answer and what rooflines close")
-    parser.add_argument("--gap", type=float, default=0.0, help="of a front, or with --space: a wider one")
-    parser.add_argument("--space", help="a JSON file, problem.json or its space: hold the answer against that one")
+    parser.add_argument(
+        "--gap", type=float, default=0.0, help="of a front, or with --space: a wider one"
+    )
+    parser.add_argument(
+        "--space", help="a JSON file, problem.json or its space: hold the answer against that one"
+    )
     asked = parser.parse_args()
     table = None if asked.space is None else parsed(text_of(Path(asked.space)), asked.space)
     larger = None if table is None else table.get("space", table)

@@ -1,4 +1,5 @@
-"""An array and its part of a tile (docs/cost.md, Products): cycles, bytes at its edges, and the ladders of extents."""
+"""An array and its part of a tile (docs/cost.md, Products): cycles, bytes at its edges, and the
+ladders of extents."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ def doublings(start: int, end: int) -> list[int]:
 
 
 def deepest(least: Floats, most: float, room: Floats) -> Floats:
-    """The greatest of least, 2 least, ... below ``most``, and ``most``, within ``room``; 0 where none is."""
+    """The greatest of least, 2 least, ... below ``most``, and ``most``, within ``room``; 0 where
+    none is."""
     steps = np.floor(np.log2(np.maximum(room, 1e-300) / least))
     found = least * np.exp2(steps)
     found = np.where(found > room, found / 2, np.where(2 * found <= room, 2 * found, found))
@@ -44,7 +46,12 @@ def edge_bytes(rows: int, columns: int, e: float, flow: Flow, kt: float) -> Floa
     streamed, held, deep, stay = flow
     r, c, sums = float(rows), float(columns), SUM * streamed * held
     if not stay:
-        return np.asarray(e * kt * held + e * kt * streamed * np.ceil(held / c) + sums * np.ceil(kt / r))
-    folds, visits = np.ceil(streamed / r) * np.ceil(held / c), np.ceil(kt / np.maximum(np.minimum(deep, kt), 1.0))
+        return np.asarray(
+            e * kt * held + e * kt * streamed * np.ceil(held / c) + sums * np.ceil(kt / r)
+        )
+    folds, visits = (
+        np.ceil(streamed / r) * np.ceil(held / c),
+        np.ceil(kt / np.maximum(np.minimum(deep, kt), 1.0)),
+    )
     moved = e * kt * (streamed * np.ceil(held / c) + held * np.ceil(streamed / r))
     return np.asarray(moved + sums * np.where(folds == 1, 1.0, visits))

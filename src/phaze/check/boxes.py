@@ -1,23 +1,28 @@
 r"""Spaces too large to look at every chip: boxes of axis values, excluded as a whole.
 
-A box has one number of arrays and a range of values of every other axis. With lo and hi its corners, N clusters of
-which n are built, p the port and w the width of the global buffer:
+A box has one number of arrays and a range of values of every other axis. With lo and hi its
+corners, N clusters of which n are built, p the port and w the width of the global buffer:
 
-    network       N p >= w, and a port is no narrower than that of the least width over the most clusters; so
-                  n p >= max(13 w / 12, n(lo) p(w(lo), N(hi))); N p <= max(2 w(hi), N(hi)). Without ports the width is
-                  least at the fastest clock
-    area, die     of the low corner with that network: all else only rises with every axis. Above the budget there is no
-                  chip in the box; first every upper end is cut to what fits with all else at the low corner
-    power         what draws least (:func:`.silicon.drawn_of`); the clock held under it is held by no chip at more
-    units U       no more than the high corner has, nor than the area that is left; a unit takes at least e joules with
-                  its share of edges at the high corner, so it runs at most at the clock f(U) where U e + rest meets the
-                  limit, and as its voltage falls with U, U f(U) is most at the most units. Lanes alike
-    seconds       of a virtual chip (:class:`.chips.Boxes`): the high corner at the clock held, with the least rows and
-                  columns where an array's fill and a visit count, the least cores where one has a share of the
-                  memories, and macs over U f(U). Any schedule or plan of a chip of the box is one of it
+    network       N p >= w, and a port is no narrower than that of the least width over the most
+                  clusters; so n p >= max(13 w / 12, n(lo) p(w(lo), N(hi))); N p <= max(2 w(hi),
+                  N(hi)). Without ports the width is least at the fastest clock
+    area, die     of the low corner with that network: all else only rises with every axis. Above
+                  the budget there is no chip in the box; first every upper end is cut to what fits
+                  with all else at the low corner
+    power         what draws least (:func:`.silicon.drawn_of`); the clock held under it is held by
+                  no chip at more
+    units U       no more than the high corner has, nor than the area that is left; a unit takes at
+                  least e joules with its share of edges at the high corner, so it runs at most at
+                  the clock f(U) where U e + rest meets the limit, and as its voltage falls with U,
+                  U f(U) is most at the most units. Lanes alike
+    seconds       of a virtual chip (:class:`.chips.Boxes`): the high corner at the clock held, with
+                  the least rows and columns where an array's fill and a visit count, the least
+                  cores where one has a share of the memories, and macs over U f(U). Any schedule or
+                  plan of a chip of the box is one of it
 
-A box whose bound does not reach its goal is cut in two along the axis whose ends lie furthest apart by ratio; the
-halves cover it by construction. Boxes of one chip go through the steps of :mod:`.space_proof`.
+A box whose bound does not reach its goal is cut in two along the axis whose ends lie furthest apart
+by ratio; the halves cover it by construction. Boxes of one chip go through the steps of
+:mod:`.space_proof`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +53,8 @@ BATCH = 4_096
 MOST_LEFT = 50_000
 """Chips that may be left to the steps of a proof: with more the claim is taken to be false."""
 MOST_CHIPS = 4_000_000
-"""Combinations of which every chip is checked where boxes could exclude them: more takes longer than boxes do."""
+"""Combinations of which every chip is checked where boxes could exclude them: more takes longer
+than boxes do."""
 Goals = Callable[[Chips], Floats]
 """By the least chip of boxes what no plan on a chip of theirs may undercut; 0 where any will do."""
 
@@ -59,21 +65,29 @@ def of_clusters(space: Mapping[str, Any]) -> bool:
 
 
 def boxed(problem: Mapping[str, Any]) -> bool:
-    """Whether the space of a problem is proved by boxes: of many chips of cores for one model under the rules icml24,
-    fronts among them, of many chips of clusters for any models; where throughput counts."""
+    """Whether the space of a problem is proved by boxes: of many chips of cores for one model under
+    the rules icml24, fronts among them, of many chips of clusters for any models; where throughput
+    counts."""
     space, models = problem["space"], problem["models"]
     if "axes" not in space or prod(len(values) for values in space["axes"].values()) <= MOST_CHIPS:
         return False
     by_layers = [model["training"]["machine"]["stack"]["stages"] == "layers" for model in models]
     single = len(models) == 1 and not any(by_layers) and not of_clusters(space)
     if "front" in problem:
-        return single and not {*problem["front"]["of"], *problem["front"]["within"]} & {"energy", "cost", "carbon"}
-    return problem["objective"]["kind"] == "throughput" and (single or (of_clusters(space) and all(by_layers)))
+        return single and not {*problem["front"]["of"], *problem["front"]["within"]} & {
+            "energy",
+            "cost",
+            "carbon",
+        }
+    return problem["objective"]["kind"] == "throughput" and (
+        single or (of_clusters(space) and all(by_layers))
+    )
 
 
 @dataclass(slots=True)
 class Walk:
-    """How far a walk over boxes is: how many were bounded, combinations excluded by each reason, chips left."""
+    """How far a walk over boxes is: how many were bounded, combinations excluded by each reason,
+    chips left."""
 
     combinations: int
     boxes: int = 0
@@ -88,7 +102,10 @@ class Walk:
     @property
     def words(self) -> str:
         """How far it is."""
-        return f"{self.boxes:,} boxes, {sum(self.closed.values()):,} combinations closed, {self.open:,} chips left"
+        return (
+            f"{self.boxes:,} boxes, {sum(self.closed.values()):,} combinations closed, "
+            f"{self.open:,} chips left"
+        )
 
     def count(self, reason: str, low: Integers, high: Integers) -> None:
         """Combinations of boxes that are excluded."""
@@ -96,9 +113,12 @@ class Walk:
         self.closed[reason] = self.closed.get(reason, 0) + int(sum(sizes.tolist()))
 
     def chips(self, grid: Grid) -> tuple[Chips, Integers]:
-        """The chips among what boxes left, and their places [chips, axes]; every combination was counted once."""
+        """The chips among what boxes left, and their places [chips, axes]; every combination was
+        counted once."""
         total = sum(self.closed.values()) + self.open
-        require(total == self.combinations, f"boxes cover {total} of {self.combinations} combinations")
+        require(
+            total == self.combinations, f"boxes cover {total} of {self.combinations} combinations"
+        )
         index = np.concatenate([np.zeros((0, len(grid.axes)), np.int64), *self.left])
         chips, stays = grid.limits.kept(grid.corner(index))
         return chips, index[stays]
@@ -108,7 +128,9 @@ def least_chips(grid: Grid, low: Integers, high: Integers) -> Chips:
     """The low corners with the least network of their boxes, with their areas."""
     bottom, top = grid.corner(low), grid.corner(high)
     bottom = replace(bottom, global_width=bottom.global_width * (bottom.clock / top.clock))
-    spread = bottom.global_width * (1 + 1 / grid.made.spare_every) / grid.made.built(bottom.clusters)
+    spread = (
+        bottom.global_width * (1 + 1 / grid.made.spare_every) / grid.made.built(bottom.clusters)
+    )
     narrow = np.maximum(port_of(bottom.global_width, top.clusters), spread)
     limited = np.isfinite(bottom.port)
     bottom = replace(bottom, port=np.where(limited, np.minimum(narrow, bottom.port), np.inf))
@@ -131,7 +153,8 @@ def _most(grid: Grid, bottom: Chips, top: Chips) -> tuple[Floats, Floats]:
 
 
 def _small(grid: Grid, bottom: Chips, top: Chips) -> Flags:
-    """Boxes whose chips are all smaller than they may be; never those of ports, whose widths do not rise."""
+    """Boxes whose chips are all smaller than they may be; never those of ports, whose widths do not
+    rise."""
     widest = replace(top, global_width=top.global_width * (top.clock / bottom.clock))
     area = areas_of(widest, grid.made).total
     small = area * MOST < grid.limits.least_share * grid.limits.most_area
@@ -143,7 +166,10 @@ def boxes_of(grid: Grid, bottom: Chips, top: Chips) -> tuple[Boxes, dict[str, Fl
     limits, nothing = grid.limits, np.zeros(len(top), bool)
     units, lanes = _most(grid, bottom, top)
     clock = units_hz = lanes_hz = np.minimum(top.clock, grid.made.most_hz)
-    beyond = {"area": (die_of(bottom) > limits.most_area * MOST) | _small(grid, bottom, top), "power": nothing}
+    beyond = {
+        "area": (die_of(bottom) > limits.most_area * MOST) | _small(grid, bottom, top),
+        "power": nothing,
+    }
     if limits.of_power:
         drawn: Drawn = drawn_of(bottom, top, grid.made)
         rated, watts = top.clock, limits.sustained_w * MOST
@@ -151,15 +177,21 @@ def boxes_of(grid: Grid, bottom: Chips, top: Chips) -> tuple[Boxes, dict[str, Fl
         units_hz = held_clock(drawn.power(arrays_j=units * drawn.unit_j), rated, watts) * MOST
         lanes_hz = held_clock(drawn.power(lanes=lanes), rated, watts) * MOST
         beyond["power"] = np.maximum(drawn.product_w, drawn.vector_w) > watts
-        beyond["power"] |= (clock < LEAST_SHARE * rated) | (drawn.power().watts(bottom.clock) > limits.most_w * MOST)
+        beyond["power"] |= (clock < LEAST_SHARE * rated) | (
+            drawn.power().watts(bottom.clock) > limits.most_w * MOST
+        )
     beyond["price"] = limits.usd(bottom, 0.0) > limits.most_usd * MOST
     ports = np.maximum(2.0 * top.global_width, top.clusters)
     ports = np.minimum(ports, top.clusters * port_of(top.global_width, bottom.clusters))
     ports = np.where(np.isinf(top.port), np.inf, ports)
-    corner = {column.name: getattr(top, column.name) for column in fields(top)} | {"clock": clock, "area": bottom.area}
+    corner = {column.name: getattr(top, column.name) for column in fields(top)} | {
+        "clock": clock,
+        "area": bottom.area,
+    }
     return Boxes(
         **corner, low_rows=bottom.rows, low_columns=bottom.columns, low_clusters=bottom.clusters,
-        low_vector_units=bottom.vector_units, unit_rate=units * units_hz, lane_rate=lanes * lanes_hz, all_ports=ports,
+        low_vector_units=bottom.vector_units, unit_rate=units * units_hz,
+        lane_rate=lanes * lanes_hz, all_ports=ports,
     ), beyond  # fmt: skip
 
 
@@ -182,7 +214,12 @@ def _cut(grid: Grid, low: Integers, high: Integers, walked: Walk) -> Integers:
 
 
 def _open(
-    models: Sequence[Model], mean: Mean, boxes: Boxes, memory: Integers, goals: Floats, near: Sequence[float]
+    models: Sequence[Model],
+    mean: Mean,
+    boxes: Boxes,
+    memory: Integers,
+    goals: Floats,
+    near: Sequence[float],
 ) -> Flags:
     """Which boxes may hold a chip below their goals."""
     if not (memory >= 0).any():
@@ -201,7 +238,9 @@ def _open(
 
 def _halved(low: Integers, high: Integers, ratios: Sequence[Floats]) -> tuple[Integers, Integers]:
     """Every box in two, along the axis whose ends lie furthest apart by ratio."""
-    spans = [np.log(axis[high[:, place]] / axis[low[:, place]]) for place, axis in enumerate(ratios)]
+    spans = [
+        np.log(axis[high[:, place]] / axis[low[:, place]]) for place, axis in enumerate(ratios)
+    ]
     widest = np.argmax(np.where(high > low, np.stack(spans, axis=1) + 1e-9, -1.0), axis=1)
     every = np.arange(len(low))
     middle = (low[every, widest] + high[every, widest]) // 2
@@ -223,11 +262,12 @@ def _first(grid: Grid) -> tuple[Integers, Integers]:
 
 
 def walk(
-    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], goal: Goals, near: Sequence[float],
+    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], goal: Goals,
+    near: Sequence[float],
     watch: Watch, place: int | None = None, most: int = MOST_LEFT,
 ) -> Walk:  # fmt: skip
-    """Exclude the boxes of a space against their goals, every chip with the memory of a place or the most that it may
-    have; the chips that are left, at most so many, stand alone in theirs."""
+    """Exclude the boxes of a space against their goals, every chip with the memory of a place or
+    the most that it may have; the chips that are left, at most so many, stand alone in theirs."""
     walked, ratios = Walk(grid.combinations), [values / values[0] for values in grid.axes.values()]
     waiting = [_first(grid)]
     while waiting:
@@ -252,7 +292,10 @@ def walk(
         low, high = low[left], high[left]
         single = (low == high).all(axis=1)
         walked.left.append(low[single])
-        require(walked.open <= most, f"nothing shows that {most:,} chips score {goals.min(initial=np.inf)!r} or more")
+        require(
+            walked.open <= most,
+            f"nothing shows that {most:,} chips score {goals.min(initial=np.inf)!r} or more",
+        )
         if not single.all():
             waiting.append(_halved(low[~single], high[~single], ratios))
         watch(walked.words)
@@ -264,23 +307,35 @@ def _most_memory(grid: Grid, boxes: Boxes, memories: Sequence[int]) -> Integers:
     if not grid.made.stack_bytes:
         return grid.limits.memory(boxes, memories)
     sizes = boxes.hbm_stacks * grid.made.stack_bytes
-    return np.asarray(np.searchsorted(np.array(memories, np.float64), sizes, side="right") - 1, np.int64)
+    return np.asarray(
+        np.searchsorted(np.array(memories, np.float64), sizes, side="right") - 1, np.int64
+    )
 
 
 def prove_boxes(
-    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], bound: float, near: Sequence[float],
+    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], bound: float,
+    near: Sequence[float],
     watch: Watch,
 ) -> Counted:  # fmt: skip
     """No chip of a space scores below the bound; how many boxes and chips it took."""
-    walked = walk(models, mean, grid, memories, lambda bottom: np.full(len(bottom), bound), near, watch)
+    walked = walk(
+        models, mean, grid, memories, lambda bottom: np.full(len(bottom), bound), near, watch
+    )
     chips, _ = walked.chips(grid)
-    counted = Counted(grid.combinations, grid.combinations, bound, dict(walked.closed), boxes=walked.boxes)
+    counted = Counted(
+        grid.combinations, grid.combinations, bound, dict(walked.closed), boxes=walked.boxes
+    )
     counted.closed["rules of the space"] = walked.open - len(chips)
     memory = grid.limits.memory(chips, memories)
     if not (memory >= 0).any():
         return counted
     watch(f"{len(chips):,} chips that boxes leave")
-    rest = prove(models, mean, Space(chips, grid.combinations, memory), (bound, bound), watch, near=near)
+    rest = prove(
+        models, mean, Space(chips, grid.combinations, memory), (bound, bound), watch, near=near
+    )
     counted.add(rest.closed)
-    require(rest.least >= bound * LEAST, f"nothing shows that {rest.first_open} scores {bound!r} or more")
+    require(
+        rest.least >= bound * LEAST,
+        f"nothing shows that {rest.first_open} scores {bound!r} or more",
+    )
     return counted

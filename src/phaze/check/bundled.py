@@ -1,13 +1,16 @@
 """Digests of what is bundled, so that a claim can say whether it is about that.
 
-Written by ``python -m tests.check.digests``: a default search of every built-in model, in both settings.
+Written by ``python -m tests.check.digests``: a default search of every built-in model, in both
+settings.
 """
 
 from types import MappingProxyType
 
 SPACES = MappingProxyType(
     {
-        "93b9331ea11f4804d35f35b58d243ccc65b532488ba043ec1cc26aedac6cd498": "the space of the ICML 2024 paper",
+        "93b9331ea11f4804d35f35b58d243ccc65b532488ba043ec1cc26aedac6cd498": (
+            "the space of the ICML 2024 paper"
+        ),
         "142bd61f3558b5a08565dc388169098e3e7939934097f3849ab4fb0688ca9d70": "n3-reticle",
         "23661561c1a783391f5b9e448e92f87fd24737127a315d6c9e4d6a46d316092f": "n5-reticle",
         "cadbe465e9ca4c0f3cbfa656a9040ad357cb95df488cdfe01cf57412a5bb61e2": "n7-reticle",

@@ -32,25 +32,46 @@ def _plan(graph: PlanGraph, job: Job, table: Mapping[str, Any]) -> Plan:
     stages = []
     for row in rows:
         calls, mode = listed(row, "answer.stages", 2)
-        stages.append((tuple(whole(call, "answer.stages", 0, last) for call in listed(calls, "stages")), str(mode)))
+        stages.append(
+            (
+                tuple(whole(call, "answer.stages", 0, last) for call in listed(calls, "stages")),
+                str(mode),
+            )
+        )
     data, order = whole(table["data"], "answer.data", 1), "" if job.stack.flat else table["order"]
-    require(job.stack.flat or order in ("pipeline", "data"), "answer.order: neither pipeline nor data")
-    zero, shard = whole(table.get("zero", 0), "answer.zero", 0, 3), whole(table.get("shard", 0), "answer.shard")
+    require(
+        job.stack.flat or order in ("pipeline", "data"), "answer.order: neither pipeline nor data"
+    )
+    zero, shard = (
+        whole(table.get("zero", 0), "answer.zero", 0, 3),
+        whole(table.get("shard", 0), "answer.shard"),
+    )
     shape = Shape(
-        graph.tensor, len(stages), data, order, _family(graph, job, table), zero, graph.context, graph.group, shard
+        graph.tensor,
+        len(stages),
+        data,
+        order,
+        _family(graph, job, table),
+        zero,
+        graph.context,
+        graph.group,
+        shard,
     )
     return Plan(shape, tuple(stages), -(-job.microbatches(graph.microbatch) // data))
 
 
 def plan_batch(
-    graph: PlanGraph, job: Job, table: Mapping[str, Any], way: tuple[str, Sequence[int]], hbm: tuple[float, float],
+    graph: PlanGraph, job: Job, table: Mapping[str, Any], way: tuple[str, Sequence[int]],
+    hbm: tuple[float, float],
     times: LayerSeconds,
 ) -> float:  # fmt: skip
-    """The batch time of a certificate's plan on one chip, every rule checked; ``way``: its recompute and stages of
-    ZeRO, ``hbm``: bytes, and bytes a second that vector work reaches."""
+    """The batch time of a certificate's plan on one chip, every rule checked; ``way``: its
+    recompute and stages of ZeRO, ``hbm``: bytes, and bytes a second that vector work reaches."""
     plan, (recompute, zeros) = _plan(graph, job, table), way
     require(plan.shape.zero in zeros, "answer.zero: the problem has no such configuration")
-    for sentence in broken_rules(graph, job, plan, graph.names if recompute == "best" else (recompute,)):
+    for sentence in broken_rules(
+        graph, job, plan, graph.names if recompute == "best" else (recompute,)
+    ):
         require(False, f"answer: {sentence}")
     require(in_even_chunks(graph, plan), "answer.chunks: a stage has uneven ones")
     price = price_of(graph, job, plan, times, hbm[1])

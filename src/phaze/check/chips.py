@@ -1,8 +1,9 @@
-"""Chips as columns: clusters of arrays behind a port, vector units, memories (docs/formats.md, phaze.chip).
+"""Chips as columns: clusters of arrays behind a port, vector units, memories (docs/formats.md,
+phaze.chip).
 
-A chip of cores is a chip of clusters with one array a cluster, a port without a limit, and sums that lie in the buffer
-of operands; its vector cores are counted apart from its tensor cores. In a chip of clusters every cluster is a vector
-unit too, and half of its registers hold sums.
+A chip of cores is a chip of clusters with one array a cluster, a port without a limit, and sums
+that lie in the buffer of operands; its vector cores are counted apart from its tensor cores. In a
+chip of clusters every cluster is a vector unit too, and half of its registers hold sums.
 """
 
 from collections.abc import Mapping
@@ -19,8 +20,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Chips:
-    """One array for each field, all of one length; ``operands``, ``sums`` are bytes of a cluster, ``registers`` of a
-    vector unit, ``port`` and ``global_width`` bytes a cycle, ``hbm_bandwidth`` and ``links`` bytes a second."""
+    """One array for each field, all of one length; ``operands``, ``sums`` are bytes of a cluster,
+    ``registers`` of a vector unit, ``port`` and ``global_width`` bytes a cycle, ``hbm_bandwidth``
+    and ``links`` bytes a second."""
 
     clusters: Floats
     arrays: Floats
@@ -50,8 +52,14 @@ class Chips:
     def words(self, index: int) -> str:
         """A chip in words."""
         names = ("clusters", "arrays", "rows", "columns", "vector_units", "lanes")
-        clusters, arrays, rows, columns, vectors, lanes = (int(getattr(self, name)[index]) for name in names)
-        mib, hbm, links = self.global_buffer[index] / 2**20, self.hbm_bandwidth[index] / 1e9, self.links[index] / 1e9
+        clusters, arrays, rows, columns, vectors, lanes = (
+            int(getattr(self, name)[index]) for name in names
+        )
+        mib, hbm, links = (
+            self.global_buffer[index] / 2**20,
+            self.hbm_bandwidth[index] / 1e9,
+            self.links[index] / 1e9,
+        )
         units = f"{clusters} x {arrays} arrays of {rows} x {columns}, {vectors} x {lanes} lanes"
         return f"{units}, {mib:g} MiB, HBM of {hbm:g} GB/s, links of {links:g} GB/s"
 
@@ -78,9 +86,9 @@ class Chips:
 
 @dataclass(frozen=True, slots=True)
 class Boxes(Chips):
-    """Boxes of chips as virtual chips: the high corner at the clock that no chip exceeds with the least area, the least
-    rows, columns, clusters and vector units, the most multiply-accumulates and lane operations a second, and the most
-    bytes a cycle through all ports."""
+    """Boxes of chips as virtual chips: the high corner at the clock that no chip exceeds with the
+    least area, the least rows, columns, clusters and vector units, the most multiply-accumulates
+    and lane operations a second, and the most bytes a cycle through all ports."""
 
     low_rows: Floats
     low_columns: Floats
@@ -96,21 +104,27 @@ def core_chips(values: Mapping[str, Floats]) -> Chips:
     each = np.ones(len(values["rows"]))
     never = np.full(len(each), np.inf)
     return Chips(
-        clusters=values["tensor_cores"], arrays=each, rows=values["rows"], columns=values["columns"],
-        vector_units=values["vector_cores"], lanes=values["lanes"], operands=values["tensor_buffer"], sums=never,
+        clusters=values["tensor_cores"], arrays=each, rows=values["rows"],
+        columns=values["columns"],
+        vector_units=values["vector_cores"], lanes=values["lanes"],
+        operands=values["tensor_buffer"], sums=never,
         registers=values["vector_buffer"], port=never, global_buffer=values["global_buffer"],
         global_width=values["global_bandwidth"] / values["clock"], hbm_stacks=0.0 * each,
-        hbm_bandwidth=values["hbm_bandwidth"], links=values["links"], clock=values["clock"], area=0.0 * each,
+        hbm_bandwidth=values["hbm_bandwidth"], links=values["links"], clock=values["clock"],
+        area=0.0 * each,
     )  # fmt: skip
 
 
 def cluster_chips(values: Mapping[str, Floats]) -> Chips:
-    """Chips of clusters by the fields of phaze.space/2 with port, HBM bandwidth and clock, without their areas."""
-    same = ("clusters", "arrays", "rows", "columns", "lanes", "registers", "port", "global_buffer", "global_width",
+    """Chips of clusters by the fields of phaze.space/2 with port, HBM bandwidth and clock, without
+    their areas."""
+    same = ("clusters", "arrays", "rows", "columns", "lanes", "registers", "port", "global_buffer",
+    "global_width",
             "hbm_stacks", "hbm_bandwidth", "links", "clock")  # fmt: skip
     return Chips(
         **{name: values[name] for name in same}, vector_units=values["clusters"],
-        operands=values["operand_buffer"] * values["arrays"], sums=np.floor(values["registers"] / 2.0),
+        operands=values["operand_buffer"] * values["arrays"],
+        sums=np.floor(values["registers"] / 2.0),
         area=np.zeros(len(values["clusters"])),
     )  # fmt: skip
 
@@ -120,9 +134,12 @@ def core_fields(chip: Mapping[str, Any]) -> dict[str, float]:
     tensor, vector, shared = chip["tensor_core"], chip["vector_core"], chip["global_buffer"]
     values = {
         "tensor_cores": chip["tensor_cores"], "rows": tensor["rows"], "columns": tensor["columns"],
-        "vector_cores": chip["vector_cores"], "lanes": vector["lanes"], "global_buffer": shared["size_bytes"],
-        "tensor_buffer": tensor["buffer"]["size_bytes"], "vector_buffer": vector["buffer"]["size_bytes"],
-        "global_bandwidth": shared["bandwidth_bytes_per_s"], "hbm_bandwidth": chip["hbm"]["bandwidth_bytes_per_s"],
+        "vector_cores": chip["vector_cores"], "lanes": vector["lanes"],
+        "global_buffer": shared["size_bytes"],
+        "tensor_buffer": tensor["buffer"]["size_bytes"],
+        "vector_buffer": vector["buffer"]["size_bytes"],
+        "global_bandwidth": shared["bandwidth_bytes_per_s"],
+        "hbm_bandwidth": chip["hbm"]["bandwidth_bytes_per_s"],
         "clock": chip["clock_hz"],
     }  # fmt: skip
     read = {name: positive(value, f"chip.{name}") for name, value in values.items()}

@@ -1,4 +1,5 @@
-"""What a certificate claims, in words, so that nobody takes an answer to another question for an answer to theirs."""
+"""What a certificate claims, in words, so that nobody takes an answer to another question for an
+answer to theirs."""
 
 from collections.abc import Iterable, Mapping
 from math import prod
@@ -9,19 +10,27 @@ from .reading import digest_of
 
 OBJECTIVES = {
     "throughput": "seconds of a batch", "throughput_per_watt": "joules of a batch",
-    "throughput_per_usd": "dollars of a batch", "throughput_per_kgco2e": "kilograms of CO2 equivalent of a batch",
+    "throughput_per_usd": "dollars of a batch", "throughput_per_kgco2e": (
+        "kilograms of CO2 "
+        "equivalent of a batch"
+    ),
     "energy_delay": "joule seconds of a batch",
 }.get  # fmt: skip
 
 
-FREE_OF_TERMS = frozenset({"throughput", "throughput_per_watt", "energy_delay", "area", "power", "energy"})
+FREE_OF_TERMS = frozenset(
+    {"throughput", "throughput_per_watt", "energy_delay", "area", "power", "energy"}
+)
 """What no price, lifetime or grid counts in."""
 
 
 def space_digest(space: Mapping[str, Any]) -> str:
-    """The digest of what a space is, whatever its chips are called: axes, rules, and all that is said of its chips."""
+    """The digest of what a space is, whatever its chips are called: axes, rules, and all that is
+    said of its chips."""
     chips = [
-        None if chip is None else {key: value for key, value in chip.items() if key not in ("name", "title")}
+        None
+        if chip is None
+        else {key: value for key, value in chip.items() if key not in ("name", "title")}
         for chip in (space["base"], space.get("area_chip"))
     ]
     return digest_of([chips, *(space.get(key) for key in ("axes", "tied", "core_buffers", "keep"))])
@@ -33,10 +42,13 @@ def graphs_digest(model: Mapping[str, Any]) -> str:
 
 
 def network_digest(training: Mapping[str, Any]) -> str:
-    """The digest of what the levels of the network are, whatever they are called and however many they join, and of
-    the library that runs collectives on them."""
+    """The digest of what the levels of the network are, whatever they are called and however many
+    they join, and of the library that runs collectives on them."""
     apart, cluster = ("name", "size", "shape"), training["machine"]["cluster"]
-    levels = [{key: value for key, value in level.items() if key not in apart} for level in cluster["levels"]]
+    levels = [
+        {key: value for key, value in level.items() if key not in apart}
+        for level in cluster["levels"]
+    ]
     return digest_of([cluster.get("library", "any"), *levels])
 
 
@@ -48,10 +60,17 @@ def stack_digest(stack: Mapping[str, Any]) -> str:
 def _constants(constants: Mapping[str, Any], residency: Any) -> str:
     """What chips are said to reach, every value of it."""
     kernels = constants["attention"]
-    own = {key: value for key, value in constants.items() if key not in ("basis", "attention") and value is not None}
+    own = {
+        key: value
+        for key, value in constants.items()
+        if key not in ("basis", "attention") and value is not None
+    }
     shown = ", ".join(f"{key} {value!r}" for key, value in own.items())
     timed = "" if kernels is None else f", measured attention kernels ({digest_of(kernels)[:12]})"
-    return f"{constants['basis']}, {shown}{timed}{'' if residency is True else ', nothing stays in the global buffer'}"
+    return (
+        f"{constants['basis']}, "
+        f"{shown}{timed}{'' if residency is True else ', nothing stays in the global buffer'}"
+    )
 
 
 def _terms(problem: Mapping[str, Any]) -> list[str]:
@@ -65,13 +84,20 @@ def _terms(problem: Mapping[str, Any]) -> list[str]:
 
 def _known(digest: str, table: Mapping[str, str], name: str) -> str:
     own = table.get(digest)
-    return f"{own}, as bundled" if own is not None else f"{name!r}, not one that is bundled ({digest[:12]})"
+    return (
+        f"{own}, as bundled"
+        if own is not None
+        else f"{name!r}, not one that is bundled ({digest[:12]})"
+    )
 
 
 def other_graphs(model: Mapping[str, Any]) -> str:
-    """What is said of a model whose graphs are in no table here: that of a bundled name at other sizes, or any other;
-    the tables have a bundled model's graphs at the sizes of a search with everything at its default."""
-    return f"{model['name']!r}, not a bundled model at its default sizes ({graphs_digest(model)[:12]})"
+    """What is said of a model whose graphs are in no table here: that of a bundled name at other
+    sizes, or any other; the tables have a bundled model's graphs at the sizes of a search with
+    everything at its default."""
+    return (
+        f"{model['name']!r}, not a bundled model at its default sizes ({graphs_digest(model)[:12]})"
+    )
 
 
 def plan_graphs(model: Mapping[str, Any]) -> str:
@@ -103,7 +129,9 @@ def _level(level: Mapping[str, Any]) -> str:
     return f"{level['kind']} of {shape} at {level['bandwidth_bytes_per_s'] / 1e9:.4g} GB/s"
 
 
-def _model_words(model: Mapping[str, Any], models: int, residency: Any, named: str | None = None) -> list[str]:
+def _model_words(
+    model: Mapping[str, Any], models: int, residency: Any, named: str | None = None
+) -> list[str]:
     """What is said of a model of the problem; ``named``: where no table has its graphs."""
     training = model["training"]
     stack, level = training["machine"]["stack"], training["machine"]["cluster"]
@@ -111,29 +139,37 @@ def _model_words(model: Mapping[str, Any], models: int, residency: Any, named: s
     microbatches = {graph["microbatch"] for graph in model["graphs"]}
     recompute = {way["recompute"] for way in model["configurations"]}
     sequences = {graph["sequence"] for graph in model["graphs"]}
-    degrees = [f"{key} {_listed({g.get(key, 1) for g in model['graphs']})}, " for key in ("context", "expert")
+    degrees = [f"{key} {_listed({g.get(key, 1) for g in model['graphs']})}, " for key in ("context",
+    "expert")
                if any(key in g for g in model["graphs"])]  # fmt: skip
     speed = ", ".join(_level(one) for one in level["levels"])
     weight = "" if models == 1 else f", weight {model['weight']:g}"
     return [
         f"model       {named or _model_name(model)}{weight}; sequence "
-        f"{_listed(sequences)}, {_listed({graph['attention'] for graph in model['graphs']})} attention"
+        f"{_listed(sequences)}, "
+        f"{_listed({graph['attention'] for graph in model['graphs']})} attention"
         f"{'' if model['part'] == 'model' else ', its most repeated layer alone'}",
-        f"job         {training['devices']:,} devices, {training['batch']:,} sequences a batch, microbatches "
-        f"{_listed(microbatches)}, TP {_listed(widths)}, {''.join(degrees)}recompute {_listed(recompute)}, "
-        f"{training['optimizer']}, {training['precision']}, ZeRO {_listed(training['zeros'])}, chunks "
+        f"job         {training['devices']:,} devices, {training['batch']:,} sequences a "
+        "batch, microbatches "
+        f"{_listed(microbatches)}, TP {_listed(widths)}, {''.join(degrees)}recompute "
+        f"{_listed(recompute)}, "
+        f"{training['optimizer']}, {training['precision']}, ZeRO "
+        f"{_listed(training['zeros'])}, chunks "
         f"{'any' if training['chunks'] is None else _listed({1, *training['chunks']})}, headroom "
         f"{training['headroom']:g}",
         f"network     {_known(network_digest(training), NETWORKS, level['name'])}: {speed}",
-        f"software    {_known(stack_digest(stack), STACKS, stack['name'])}: schedule {stack['schedule']}, pipelines "
-        f"{', '.join(stack['families'])}, fusion {stack['fusion']} (as the certificate lists it; neither tracing nor "
+        f"software    {_known(stack_digest(stack), STACKS, stack['name'])}: schedule "
+        f"{stack['schedule']}, pipelines "
+        f"{', '.join(stack['families'])}, fusion {stack['fusion']} (as the certificate "
+        "lists it; neither tracing nor "
         "the choice of what is fused is derived here)",
         f"constants   {_constants(training['constants'], residency)}",
     ]
 
 
 def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: str) -> list[str]:
-    """The claim, a line each; every value of it is read from the problem that the certificate is bound to."""
+    """The claim, a line each; every value of it is read from the problem that the certificate is
+    bound to."""
     space, objective = problem["space"], problem["objective"]
     axes = ", ".join(_axis(name, values) for name, values in space["axes"].items())
     lines = [
@@ -152,7 +188,8 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
     if "front" in problem:
         return [*lines, *_front_words(problem["front"], certificate["front"], mean, share)]
     lines.append(
-        f"claim       no chip, memory and plan has fewer {of}{mean} than {certificate['best']!r} by more than {share}"
+        f"claim       no chip, memory and plan has fewer {of}{mean} than "
+        f"{certificate['best']!r} by more than {share}"
     )
     return lines
 
@@ -162,13 +199,19 @@ def plan_words(problem: Mapping[str, Any], certificate: Mapping[str, Any]) -> li
     chip, model = problem["chip"], problem["models"][0]
     measured, held = model["training"]["constants"]["clock_hz"], chip["clock_hz"]
     clock = f"{(measured or held) / 1e9:.4g} GHz, {'measured' if measured else 'held'}"
-    rest = f"{_sizes(problem['hbm_bytes'])}, {clock}; {model['training']['constants']['basis']} constants"
-    requested = [f"{key} {_given(value)}" for key, value in sorted(problem.get("restricted", {}).items())]
+    rest = (
+        f"{_sizes(problem['hbm_bytes'])}, {clock}; {model['training']['constants']['basis']} "
+        "constants"
+    )
+    requested = [
+        f"{key} {_given(value)}" for key, value in sorted(problem.get("restricted", {}).items())
+    ]
     among = f"among those requested ({'; '.join(requested)}) " if requested else ""
     return [
         f"chip        {_known(digest_of(chip), CHIPS, chip['name'])}: {rest}",
         *_model_words(model, 1, problem["residency"], plan_graphs(model)),
-        f"claim       {among}no plan with these microbatches, widths, recompute, stages of ZeRO and chunks, any "
+        f"claim       {among}no plan with these microbatches, widths, recompute, stages "
+        "of ZeRO and chunks, any "
         f"stages, replicas and cuts, takes less than {certificate['best']!r} s a batch",
     ]
 
@@ -179,13 +222,20 @@ def _given(value: Any) -> str:
 
 def _front_words(front: Mapping[str, Any], designs: Any, mean: str, share: str) -> list[str]:
     """The claim of a front."""
-    limits = [f"{name} at {'least' if name == 'throughput' else 'most'} {v:g}" for name, v in front["within"].items()]
+    limits = [
+        f"{name} at {'least' if name == 'throughput' else 'most'} {v:g}"
+        for name, v in front["within"].items()
+    ]
     count = len(designs) if isinstance(designs, list) else 0
     runs = [name for name in front["of"] if name in ("throughput", "energy", "cost", "carbon")]
     by = f", {' and '.join(runs)} by more than {share}," if runs else ""
     return [
-        f"front       {', '.join(front['of'])}{mean}; within {', '.join(limits) or 'no limits'}; {count:,} designs",
-        f"claim       no chip, memory and plan within the limits is better in one of these{by} without being worse in "
+        (
+            f"front       {', '.join(front['of'])}{mean}; within "
+            f"{', '.join(limits) or 'no limits'}; {count:,} designs"
+        ),
+        "claim       no chip, memory and plan within the limits is better in one of "
+        f"these{by} without being worse in "
         "another, than every design of the front",
     ]
 
@@ -196,7 +246,13 @@ def larger_words(lines: list[str], space: Mapping[str, Any], best: float, gap: f
     count = prod(len(values) for values in space["axes"].values())
     return [
         f"answer of   {lines[0].partition(' ')[2].strip()}",
-        f"against     {_known(space_digest(space), SPACES, space['name'])}: {count:,} combinations; {axes}",
+        (
+            f"against     {_known(space_digest(space), SPACES, space['name'])}: {count:,} "
+            f"combinations; {axes}"
+        ),
         *lines[1:-1],
-        f"claim       no chip of the space held against it takes less than {best!r} s by more than {100 * gap:.4g} %",
+        (
+            f"claim       no chip of the space held against it takes less than {best!r} s by "
+            f"more than {100 * gap:.4g} %"
+        ),
     ]

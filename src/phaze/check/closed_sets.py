@@ -1,8 +1,9 @@
-"""The stages that plans of a graph can have: each lies between two closed sets of calls (docs/placement.md).
+"""The stages that plans of a graph can have: each lies between two closed sets of calls
+(docs/placement.md).
 
-A set of calls is *closed* if it holds every successor of its calls: what a pipeline still has to run. A stage takes
-some calls off such a set and leaves a smaller one. In a chain of calls the closed sets are its ends, one for every cut.
-Stages that are alike call by call are evaluated once.
+A set of calls is *closed* if it holds every successor of its calls: what a pipeline still has to
+run. A stage takes some calls off such a set and leaves a smaller one. In a chain of calls the
+closed sets are its ends, one for every cut. Stages that are alike call by call are evaluated once.
 """
 
 from collections.abc import Sequence
@@ -25,12 +26,14 @@ MOST_SETS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class StageSets:
-    """The closed sets of a graph, from the empty one to that of all calls, and the steps from one to a smaller one.
+    """The closed sets of a graph, from the empty one to that of all calls, and the steps from one
+    to a smaller one.
 
-    ``calls`` of every set, and the bytes that ``enter`` it from all other calls. Of every step, in the order of the
-    sets that it starts ``before``: the set ``after`` it and the number of its ``stage``; ``first_step`` of every set.
-    Of every distinct stage: ``blocks``, calls of each layer (``counts``) and those that recompute (``reruns``), bytes
-    by mode, whether tensor parallelism leaves it whole (``unsplit``), and what of its edges counts while it runs.
+    ``calls`` of every set, and the bytes that ``enter`` it from all other calls. Of every step, in
+    the order of the sets that it starts ``before``: the set ``after`` it and the number of its
+    ``stage``; ``first_step`` of every set. Of every distinct stage: ``blocks``, calls of each layer
+    (``counts``) and those that recompute (``reruns``), bytes by mode, whether tensor parallelism
+    leaves it whole (``unsplit``), and what of its edges counts while it runs.
     """
 
     calls: Integers
@@ -48,7 +51,11 @@ class StageSets:
 
     def steps_from(self, closed_set: int) -> slice:
         """The steps of a set."""
-        last = len(self.after) if closed_set == len(self.calls) - 1 else int(self.first_step[closed_set + 1])
+        last = (
+            len(self.after)
+            if closed_set == len(self.calls) - 1
+            else int(self.first_step[closed_set + 1])
+        )
         return slice(int(self.first_step[closed_set]), last)
 
     @property
@@ -86,7 +93,8 @@ def closed_sets(graph: PlanGraph) -> list[int] | None:
 
 
 def _kinds_of_calls(graph: PlanGraph) -> list[int]:
-    """For every call a number that it has in common with those that a stage can have in its place."""
+    """For every call a number that it has in common with those that a stage can have in its
+    place."""
     tied = {call for tie in (*graph.ties, *graph.still) for call in tie.calls}
     numbers = dict[tuple[object, ...], int]()
     kinds = []
@@ -119,7 +127,9 @@ def _bytes_by_mode(
             by_mode.append(replace(by_mode[0], kept=np.array(kept), live=np.array(live)))
             continue
         every = [stage_bytes(graph, job, calls, mode) for calls in stages]
-        columns = [np.array([float(getattr(row, name)) for row in every]) for name in StageBytes.__slots__]
+        columns = [
+            np.array([float(getattr(row, name)) for row in every]) for name in StageBytes.__slots__
+        ]
         by_mode.append(StageBytes(*columns))
     return by_mode
 
@@ -149,7 +159,10 @@ def stage_sets(graph: PlanGraph, job: Job) -> StageSets | None:
             before.append(place)
             after.append(rest)
             stage_of_step.append(numbers[key])
-    counts, reruns = np.zeros((len(stages), len(graph.layers))), np.zeros((len(stages), len(graph.layers)))
+    counts, reruns = (
+        np.zeros((len(stages), len(graph.layers))),
+        np.zeros((len(stages), len(graph.layers))),
+    )
     blocks, unsplit = np.zeros(len(stages), np.int64), np.zeros(len(stages), bool)
     for number, calls in enumerate(stages):
         for call in calls:
@@ -160,7 +173,11 @@ def stage_sets(graph: PlanGraph, job: Job) -> StageSets | None:
         unsplit[number] = job.stack.unsplit and graph.width > 1 and not sharded
     enter = []
     for closed_set in sets:
-        inside = [size for tail, head, size in graph.edges if closed_set >> head & 1 and not closed_set >> tail & 1]
+        inside = [
+            size
+            for tail, head, size in graph.edges
+            if closed_set >> head & 1 and not closed_set >> tail & 1
+        ]
         enter.append(sum(inside))
     return StageSets(
         calls=np.array([closed_set.bit_count() for closed_set in sets]),

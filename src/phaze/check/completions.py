@@ -1,4 +1,5 @@
-"""Stages of a graph on chips, number by number from the end of a pipeline, and the best completions after them.
+"""Stages of a graph on chips, number by number from the end of a pipeline, and the best completions
+after them.
 
 The tables pace and rest of :mod:`.exact_cuts`.
 """
@@ -21,9 +22,9 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class StageTimes:
-    """The stages of one number from the end, [cases, chips]: seconds at the pace, infinite where nothing fits, of these
-    the backward pass where it runs apart, what is summed. A case is a step between sets, or where nothing depends on
-    the sets a distinct stage."""
+    """The stages of one number from the end, [cases, chips]: seconds at the pace, infinite where
+    nothing fits, of these the backward pass where it runs apart, what is summed. A case is a step
+    between sets, or where nothing depends on the sets a distinct stage."""
 
     seconds: Floats
     backward: Floats
@@ -31,8 +32,8 @@ class StageTimes:
 
 
 def _work(job: Job, layers: Floats, waits: Floats, counts: Floats, whole: Floats) -> Floats:
-    """A pass of every stage: work of a call of each layer, ZeRO's collectives of one, how many calls there are;
-    ``whole`` is the work with all that is recomputed."""
+    """A pass of every stage: work of a call of each layer, ZeRO's collectives of one, how many
+    calls there are; ``whole`` is the work with all that is recomputed."""
     exposed, waited = 1 - job.stack.hidden, (counts @ waits)[:, None]
     if job.stack.paired:
         return np.asarray(counts @ np.maximum(layers + exposed * waits[:, None], waits[:, None]))
@@ -43,7 +44,8 @@ def _work(job: Job, layers: Floats, waits: Floats, counts: Floats, whole: Floats
 class Completions:
     """Stages and completions of a shape on some chips, number by number from the end.
 
-    ``pace`` is [sets, unsplit stages + 1, chips], its last column infinite; ``rest`` [sets, chips]."""
+    ``pace`` is [sets, unsplit stages + 1, chips], its last column infinite; ``rest`` [sets,
+    chips]."""
 
     space: PlanSpace
     job: Job
@@ -64,9 +66,13 @@ class Completions:
         self.waits = gathered(graph, self.job, self.shape)
         levels = [] if self.job.stack.arriving else boundary_levels(self.job.network, self.shape)
         chunks = self.shape.family.chunks
-        self.boundaries = [chunks * sent_seconds(graph, self.job, level, sets.enter) for level in levels]
+        self.boundaries = [
+            chunks * sent_seconds(graph, self.job, level, sets.enter) for level in levels
+        ]
         outer = max([0, *levels])
-        self.around = around_seconds(graph, self.job, self.shape.family, outer, self.space.parts.around)
+        self.around = around_seconds(
+            graph, self.job, self.shape.family, outer, self.space.parts.around
+        )
         # Of nothing nothing is left to run.
         pace = np.full((len(sets.calls), self.most_unsplit + 2, count), np.inf)
         pace[0, 0] = 0.0
@@ -90,7 +96,8 @@ class Completions:
         return np.arange(len(self.sets.blocks)) if self.job.stack.arriving else self.sets.stage
 
     def _passes(self, mode: int) -> tuple[Floats, Floats]:
-        """Forward and backward pass of every distinct stage in a mode, with what it recomputes, [stages, chips]."""
+        """Forward and backward pass of every distinct stage in a mode, with what it recomputes,
+        [stages, chips]."""
         if mode not in self.passes:
             self.passes[mode] = self._timed(mode)
         return self.passes[mode]
@@ -99,7 +106,10 @@ class Completions:
         times, sets, job = self.chips.times, self.sets, self.job
         forward, backward, again = times.forward, times.backward, times.again[mode]
         if job.stack.arriving:
-            both = [stage_passes(stage, forward, backward, again, job.stack.link) for stage in sets.edges]
+            both = [
+                stage_passes(stage, forward, backward, again, job.stack.link)
+                for stage in sets.edges
+            ]
             return np.stack([ahead for ahead, _ in both]), np.stack([behind for _, behind in both])
         ahead = _work(job, forward, self.waits[0], sets.counts, sets.counts @ forward)
         whole = sets.counts @ backward + sets.reruns @ again
@@ -137,7 +147,8 @@ class Completions:
             ahead, behind = self._passes(mode)
             first, first_hidden = sent_behind(job, shape, self.rounds, ahead[stage], enter)
             last, last_hidden = sent_behind(job, shape, self.rounds, behind[stage], leave)
-            # A mode that is faster with its transfers waited for is no slower where they are hidden.
+            # A mode that is faster with its transfers waited for is no slower where they are
+            # hidden.
             better = fits[stage][:, None] & (first + last < waited)
             waited = np.where(better, first + last, waited)
             seconds = np.where(better, first + last - first_hidden - last_hidden, seconds)
@@ -159,7 +170,10 @@ class Completions:
             pace[1:, :-1] = np.minimum.reduceat(slower, starts, axis=0)
             self.pace.append(pace)
             if self.shape.family.share(2) > 0:
-                summed = np.where(np.isfinite(seconds), stages.filled[case], np.inf) + self.rest[-1][sets.after]
+                summed = (
+                    np.where(np.isfinite(seconds), stages.filled[case], np.inf)
+                    + self.rest[-1][sets.after]
+                )
                 rest = np.full_like(self.rest[0], np.inf)
                 rest[1:] = np.minimum.reduceat(summed, starts, axis=0)
                 self.rest.append(rest)
@@ -171,16 +185,21 @@ class Completions:
         graph, sizes = self.space.graph, self.sets.bytes_of[0].size(self.job)
         block = reduced_block(graph, self.job, self.chips.times)
         seconds = synchronised(self.job, shape, sizes, graph.low, block)
-        return np.asarray(seconds[:, None] + step_bytes(self.job, shape, sizes)[:, None] / self.chips.rate)
+        return np.asarray(
+            seconds[:, None] + step_bytes(self.job, shape, sizes)[:, None] / self.chips.rate
+        )
 
     def first_stages(self, stages: int) -> tuple[Integers, Floats, Floats]:
-        """Plans of so many stages by their first one: the distinct stage of each step, the greatest stage by how many
-        are unsplit [steps, unsplit, chips], and the least sum of D [steps, chips]."""
+        """Plans of so many stages by their first one: the distinct stage of each step, the greatest
+        stage by how many are unsplit [steps, unsplit, chips], and the least sum of D [steps,
+        chips]."""
         sets = self.sets
         steps = sets.first_stages
         after, case = sets.after[steps], self.case[steps]
         unsplit = sets.unsplit[sets.stage[steps]].astype(np.int64)
         columns = np.arange(self.most_unsplit + 1)[None, :] - unsplit[:, None]
         first = self.stages[stages - 1]
-        slowest = np.maximum(first.seconds[case][:, None, :], self.pace[stages - 1][after[:, None], columns])
+        slowest = np.maximum(
+            first.seconds[case][:, None, :], self.pace[stages - 1][after[:, None], columns]
+        )
         return sets.stage[steps], slowest, first.filled[case] + self.rest[stages - 1][after]

@@ -1,9 +1,11 @@
-"""The events of a pipeline: every stage runs a fixed list of passes, each as soon as what it needs is there.
+"""The events of a pipeline: every stage runs a fixed list of passes, each as soon as what it needs
+is there.
 
-Lists are written as words: ``F0`` is the next forward of the first chunk of a stage, ``B1`` the next gradients of the
-inputs of its second one, ``W1`` their weights' gradients, ``D1`` both in one, ``w`` the weights' gradients that wait
-longest. Words joined by + start together and deliver together. A microbatch goes through places 0 to S v - 1: chunk c
-of stage i is place c S + i, or in a V 2 S - 1 - i for the second chunk.
+Lists are written as words: ``F0`` is the next forward of the first chunk of a stage, ``B1`` the
+next gradients of the inputs of its second one, ``W1`` their weights' gradients, ``D1`` both in one,
+``w`` the weights' gradients that wait longest. Words joined by + start together and deliver
+together. A microbatch goes through places 0 to S v - 1: chunk c of stage i is place c S + i, or in
+a V 2 S - 1 - i for the second chunk.
 """
 
 from collections.abc import Sequence
@@ -21,7 +23,8 @@ Passes = Sequence[tuple[float, float, float]]
 
 
 def _turns(count: int, rounds: int, chunks: int) -> list[int]:
-    """Chunks in the order in which forwards run: as many microbatches as there are stages pass one after the other."""
+    """Chunks in the order in which forwards run: as many microbatches as there are stages pass one
+    after the other."""
     found = list[int]()
     for start in range(0, rounds, count):
         size = min(count, rounds - start)
@@ -43,7 +46,8 @@ def _alternating(family: Family, stage: int, count: int, rounds: int) -> list[st
 
 
 def _zero_bubble(stage: int, count: int, rounds: int, chunks: int) -> list[str]:
-    """Forward and gradients of inputs in turn; those of weights come as many backwards later as stages are before."""
+    """Forward and gradients of inputs in turn; those of weights come as many backwards later as
+    stages are before."""
     turns = _turns(count, rounds, chunks)
     ahead = min(len(turns), chunks * count - 1 - stage)
     words = [f"F{chunk}" for chunk in turns[:ahead]]
@@ -102,25 +106,34 @@ class _Line:
         return self.count * self.family.chunks
 
     def place(self, stage: int, chunk: int) -> int:
-        return 2 * self.count - 1 - stage if self.family.folded and chunk else chunk * self.count + stage
+        return (
+            2 * self.count - 1 - stage
+            if self.family.folded and chunk
+            else chunk * self.count + stage
+        )
 
     def _pass(self, what: str, place: int) -> tuple[int, int]:
-        """The first event that a pass at a place makes, and the first that it needs, -1 for none; those of the k-th
-        microbatch are k further."""
+        """The first event that a pass at a place makes, and the first that it needs, -1 for none;
+        those of the k-th microbatch are k further."""
         forward, backward = place * self.rounds, (self.places + place) * self.rounds
         if what == "F":
             return forward, forward - self.rounds if place else -1
         return backward, forward if place == self.places - 1 else backward + self.rounds
 
     def steps(self, stage: int, seconds: tuple[float, float, float]) -> list[Step]:
-        """The list of a stage. Gradients of weights wait for a pass of their own stage, which is before them in it."""
+        """The list of a stage. Gradients of weights wait for a pass of their own stage, which is
+        before them in it."""
         forward, back, weight = (own / self.family.chunks for own in seconds)
         each = {"F": forward, "B": back, "W": weight, "D": back + weight, "w": weight}
         words, found = words_of(self.family, stage, self.count, self.rounds), list[Step]()
         meaning = dict[str, tuple[list[tuple[int, int]], float]]()
         for word in set(words):
             parts = word.split("+")
-            passes = [self._pass(part[0], self.place(stage, int(part[1:]))) for part in parts if part[0] not in "wW"]
+            passes = [
+                self._pass(part[0], self.place(stage, int(part[1:])))
+                for part in parts
+                if part[0] not in "wW"
+            ]
             meaning[word] = passes, sum(each[part[0]] for part in parts)
         done = {first: 0 for passes, _ in meaning.values() for first, _ in passes}
         for word in words:
@@ -143,9 +156,11 @@ class _Line:
         return 2 * stage + which, sent[to][which] / (self.family.chunks - around)
 
 
-def run_events(family: Family, passes: Passes, rounds: int, sent: Sequence[tuple[float, float]] = ()) -> float:
-    """When the last event ends, by running whatever is ready; ``sent``: transfers into every stage, of either pass,
-    that run behind other chunks, one after the other on the channel of a stage."""
+def run_events(
+    family: Family, passes: Passes, rounds: int, sent: Sequence[tuple[float, float]] = ()
+) -> float:
+    """When the last event ends, by running whatever is ready; ``sent``: transfers into every stage,
+    of either pass, that run behind other chunks, one after the other on the channel of a stage."""
     line = _Line(family, len(passes), rounds)
     lists = [line.steps(stage, seconds) for stage, seconds in enumerate(passes)]
     there = [NEVER] * (2 * line.places * rounds)
@@ -178,15 +193,18 @@ def events_range(
 ) -> tuple[float, float]:
     """The least and the most that the end of the last event can be; the same where it is known.
 
-    The slowest stage is busy for m max T, and some stage or channel works at any time; without chunks it ends by
-    (m + S - 1) max T, and with all forwards ahead at (m - 1)(max F + max R) + sum T (docs/placement.md).
+    The slowest stage is busy for m max T, and some stage or channel works at any time; without
+    chunks it ends by (m + S - 1) max T, and with all forwards ahead at (m - 1)(max F + max R) + sum
+    T (docs/placement.md).
     """
     times, count = [fsum(own) for own in passes], len(passes)
     if (3 if family.split else 2) * rounds * count * family.chunks <= MOST_EVENTS:
         end = run_events(family, passes, rounds, sent)
         return end, end
     if family.apart:
-        pace = max(forward for forward, _, _ in passes) + max(back + weight for _, back, weight in passes)
+        pace = max(forward for forward, _, _ in passes) + max(
+            back + weight for _, back, weight in passes
+        )
         end = (rounds - 1) * pace + fsum(times)
         return end, end
     if family.split or family.chunks > 1:

@@ -1,20 +1,22 @@
 """Plans of a graph, exactly: the least batch time of the plans of a row, on many chips at once.
 
-Stage s from the end of a plan of S stages leads from a closed set of calls U to a smaller one U' (:mod:`.closed_sets`).
-With T[s, U, U'] its time at the pace, in the fastest mode that fits there, and D[s, U, U'] what it adds to the sum,
+Stage s from the end of a plan of S stages leads from a closed set of calls U to a smaller one U'
+(:mod:`.closed_sets`). With T[s, U, U'] its time at the pace, in the fastest mode that fits there,
+and D[s, U, U'] what it adds to the sum,
 
     pace[s, U] = min over U' of max(T[s, U, U'], pace[s - 1, U'])    no cut of U into s stages has a lesser greatest one
     rest[s, U] = min over U' of D[s, U, U'] + rest[s - 1, U']        nor a lesser sum            (:mod:`.completions`)
 
-so with the first stage tried apart no plan takes less than laps max(T, pace) + share (D + rest) + its end. Where the
-sum does not count and the first stage's end is that of the batch, that is the best plan; unsplit stages, which take one
-device, are counted apart. Else plans are built from the first stage on, each with its label: the greatest stage (of
-passes that run apart, of each of both), the sum of D, the greatest end of a batch. One is dropped if another that
-leaves the same set is no worse in all, or if with pace and rest it does not beat the goal. The batch time rises with
-each of them, so the best plan stays.
+so with the first stage tried apart no plan takes less than laps max(T, pace) + share (D + rest) +
+its end. Where the sum does not count and the first stage's end is that of the batch, that is the
+best plan; unsplit stages, which take one device, are counted apart. Else plans are built from the
+first stage on, each with its label: the greatest stage (of passes that run apart, of each of both),
+the sum of D, the greatest end of a batch. One is dropped if another that leaves the same set is no
+worse in all, or if with pace and rest it does not beat the goal. The batch time rises with each of
+them, so the best plan stays.
 
-Where replicas change nothing but the end of a batch, one table serves all rows and degrees d: they are tried from the
-most on, by equal ceil(M/d), until no lesser one can be below the goal.
+Where replicas change nothing but the end of a batch, one table serves all rows and degrees d: they
+are tried from the most on, by equal ceil(M/d), until no lesser one can be below the goal.
 """
 
 from collections.abc import Iterator
@@ -38,7 +40,8 @@ Label = tuple[float, float, float, float]
 
 
 class ExactRows:
-    """The least batch times of rows of a configuration on some chips; tables that rows share are built once."""
+    """The least batch times of rows of a configuration on some chips; tables that rows share are
+    built once."""
 
     def __init__(self, space: PlanSpace, chips: Chipwise) -> None:
         self.space, self.chips = space, chips
@@ -58,12 +61,15 @@ class ExactRows:
         return least
 
     def _over_degrees(self, row: Row, goal: Floats) -> Floats:
-        """Where replicas change nothing but the end of a batch, which is that of the first stage."""
+        """Where replicas change nothing but the end of a batch, which is that of the first
+        stage."""
         space, family, stages = self.space, row.family, row.stages
         assert space.parts.sets is not None
         if self._shared is None:
             shape = space.shape(row, row.most, row.orders[0])
-            self._shared = Completions(space, self.job, shape, row.rounds, self.chips, space.parts.sets)
+            self._shared = Completions(
+                space, self.job, shape, row.rounds, self.chips, space.parts.sets
+            )
         table = self._shared
         table.grown(stages)
         first, slowest, _ = table.first_stages(stages)
@@ -81,7 +87,9 @@ class ExactRows:
                     break
         return best
 
-    def _relaxed(self, table: Completions, row: Row, pace: Floats, first: Integers, most: int) -> Floats:
+    def _relaxed(
+        self, table: Completions, row: Row, pace: Floats, first: Integers, most: int
+    ) -> Floats:
         """What no degree up to the most undercuts, by first stage: a bound is linear in 1/d."""
         least = np.full_like(pace, np.inf)
         for data in (1, most):
@@ -100,7 +108,10 @@ class ExactRows:
         for data, order in _degrees(row):
             shape = space.shape(row, data, order)
             alone = replace(row, fewest=data, most=data, orders=(order,))
-            if not shape.allowed or float(row_bound(space, alone, self.chips, np.array([goal]), True)[0]) >= goal:
+            if (
+                not shape.allowed
+                or float(row_bound(space, alone, self.chips, np.array([goal]), True)[0]) >= goal
+            ):
                 continue
             tied = _tied(space.graph, job, shape)
             table = Completions(space, job, shape, row.rounds, self.chips, sets)
@@ -136,13 +147,18 @@ def _something_fits(space: PlanSpace, sets: StageSets, row: Row) -> bool:
 
 
 def _least_by_labels(table: Completions, shape: Shape, row: Row, goal: float) -> float:
-    """The least of laps x pace + share x sum of D + greatest end below ``goal``, or that, on one chip."""
+    """The least of laps x pace + share x sum of D + greatest end below ``goal``, or that, on one
+    chip."""
     laps, share = row.family.laps(row.rounds, row.stages), row.family.share(row.stages)
     sets, case = table.sets, table.case
     ends = table.ends(shape)[:, 0]
     labels: dict[int, list[Label]] = {len(sets.calls) - 1: [(0.0, 0.0, 0.0, 0.0)]}
     for number in range(row.stages, 0, -1):
-        stages, pace, rest = table.stages[number - 1], table.pace[number - 1][:, 0, 0], table.rest[number - 1][:, 0]
+        stages, pace, rest = (
+            table.stages[number - 1],
+            table.pace[number - 1][:, 0, 0],
+            table.rest[number - 1][:, 0],
+        )
         grown: dict[int, list[Label]] = {}
         for closed_set, waiting in labels.items():
             steps = sets.steps_from(closed_set)
@@ -157,7 +173,9 @@ def _least_by_labels(table: Completions, shape: Shape, row: Row, goal: float) ->
                 smaller = int(after[step])
                 for first, last, whole, stop in waiting:
                     label = max(first, ahead), max(last, behind), whole + fill, max(stop, end)
-                    pipeline = laps * max(label[0] + label[1], pace[smaller]) + share * (label[2] + rest[smaller])
+                    pipeline = laps * max(label[0] + label[1], pace[smaller]) + share * (
+                        label[2] + rest[smaller]
+                    )
                     if pipeline + label[3] < goal:
                         grown.setdefault(smaller, []).append(label)
         labels = {closed_set: _undominated(every) for closed_set, every in grown.items()}

@@ -1,7 +1,9 @@
-"""One chip that a problem names, field by field, instead of a space: what a plan runs on (docs/formats.md).
+"""One chip that a problem names, field by field, instead of a space: what a plan runs on
+(docs/formats.md).
 
-Of a chip of clusters the clock is the one that was measured (``constants.clock_hz``), else the one that the problem
-states as held; its peak is at the rated one. Its links are the network's innermost level, which states its own rate.
+Of a chip of clusters the clock is the one that was measured (``constants.clock_hz``), else the one
+that the problem states as held; its peak is at the rated one. Its links are the network's innermost
+level, which states its own rate.
 """
 
 from collections.abc import Mapping
@@ -16,8 +18,10 @@ from .reading import cover, positive, whole
 from .space import Space
 
 CHIP = frozenset({
-    "name", "title", "clock_hz", "tensor_cores", "tensor_core", "vector_cores", "vector_core", "global_buffer", "hbm",
-    "links", "technology", "cluster", "clock_basis", "silicon", "published", "calibration", "process", "clusters",
+    "name", "title", "clock_hz", "tensor_cores", "tensor_core", "vector_cores", "vector_core",
+    "global_buffer", "hbm",
+    "links", "technology", "cluster", "clock_basis", "silicon", "published", "calibration",
+    "process", "clusters",
     "rated_hz", "formats", "host_bytes_per_s",
 })  # fmt: skip
 
@@ -27,9 +31,12 @@ def _of_clusters(table: Mapping[str, Any], clock: float) -> Chips:
     arrays = whole(own["arrays"], "clusters.arrays", 1)
     values = {
         "clusters": own["count"], "arrays": arrays, "rows": own["rows"], "columns": own["columns"],
-        "lanes": own["lanes"], "operand_buffer": own["operand_bytes"] / arrays, "registers": own["register_bytes"],
-        "global_buffer": shared["size_bytes"], "global_width": shared["bytes_per_cycle"], "hbm_stacks": hbm["stacks"],
-        "port": own["port_bytes_per_cycle"], "hbm_bandwidth": hbm["bandwidth_bytes_per_s"], "clock": clock,
+        "lanes": own["lanes"], "operand_buffer": own["operand_bytes"] / arrays,
+        "registers": own["register_bytes"],
+        "global_buffer": shared["size_bytes"], "global_width": shared["bytes_per_cycle"],
+        "hbm_stacks": hbm["stacks"],
+        "port": own["port_bytes_per_cycle"], "hbm_bandwidth": hbm["bandwidth_bytes_per_s"],
+        "clock": clock,
     }  # fmt: skip
     read = {name: positive(value, f"chip.{name}") for name, value in values.items()}
     return cluster_chips(alone(read | {"links": 0.0}))
@@ -43,7 +50,11 @@ def given_chip(chip: Mapping[str, Any], constants: Constants) -> tuple[Chips, in
         cover(constants.clock is None, "a measured clock of a chip of cores")
         return core_chips(alone(core_fields(chip))), 0, constants
     table = chip["clusters"]["accelerator"]
-    clock = constants.clock if constants.clock is not None else positive(chip["clock_hz"], "chip.clock_hz")
+    clock = (
+        constants.clock
+        if constants.clock is not None
+        else positive(chip["clock_hz"], "chip.clock_hz")
+    )
     fan_out = whole(table["global_buffer"]["fan_out"], "fan_out", 1)
     rated = positive(table["clock_hz"], "accelerator.clock_hz")
     return _of_clusters(table, clock), fan_out, replace(constants, rated=rated)

@@ -1,9 +1,10 @@
-"""Number formats other than bf16 (docs/cost.md, Precision; docs/plan.md, Memory): layers, and bytes of a parameter.
+"""Number formats other than bf16 (docs/cost.md, Precision; docs/plan.md, Memory): layers, and bytes
+of a parameter.
 
-Recipes of few bits run the linear products of blocks in their format: each operand is cast once, before the first
-product that reads it, into a copy and a transposed one, which products of weight gradients read; weights are cast once
-a step. Routers, products in 32 bits and all around the blocks stay. In fp32 what a trace holds in 16 bits has 32, and
-casts between the two are none.
+Recipes of few bits run the linear products of blocks in their format: each operand is cast once,
+before the first product that reads it, into a copy and a transposed one, which products of weight
+gradients read; weights are cast once a step. Routers, products in 32 bits and all around the blocks
+stay. In fp32 what a trace holds in 16 bits has 32, and casts between the two are none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,8 +26,8 @@ Access = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Bits of an operand, its bytes with scales; whether its largest value is sought before, and whether operands of
-    weight gradients are those of a rotated copy."""
+    """Bits of an operand, its bytes with scales; whether its largest value is sought before, and
+    whether operands of weight gradients are those of a rotated copy."""
 
     bits: int
     bytes: float
@@ -35,7 +36,8 @@ class Recipe:
 
 
 RECIPES = MappingProxyType({
-    "fp8-delayed": Recipe(8, 1.0), "fp8-tensorwise": Recipe(8, 1.0, sought=True), "fp8-block": Recipe(8, 1 + 4 / 128),
+    "fp8-delayed": Recipe(8, 1.0), "fp8-tensorwise": Recipe(8, 1.0, sought=True),
+    "fp8-block": Recipe(8, 1 + 4 / 128),
     "mxfp8": Recipe(8, 1 + 1 / 32), "nvfp4": Recipe(4, 0.5 + 1 / 16, rotated=True),
 })  # fmt: skip
 STATES = MappingProxyType({
@@ -47,8 +49,9 @@ PARTS = ("weight", "main_weight", "gradient", "first_moment", "second_moment")
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Bytes of weight, gradient and optimizer a parameter, those that an update moves, and those that are sent of it;
-    ``wire``: of a gradient, over what is sent; ``low``: of a gathered weight of a block."""
+    """Bytes of weight, gradient and optimizer a parameter, those that an update moves, and those
+    that are sent of it; ``wire``: of a gradient, over what is sent; ``low``: of a gathered weight
+    of a block."""
 
     weight: float
     gradient: float
@@ -60,12 +63,17 @@ class Held:
 
 
 def _plain(precision: str, optimizer: str, stack: Mapping[str, Any]) -> tuple[float, float, float]:
-    """What a stack says is of its own precision and optimizer; where it says the parts, of bf16 with Adam."""
+    """What a stack says is of its own precision and optimizer; where it says the parts, of bf16
+    with Adam."""
     weight, gradient, rest = STATES[precision, optimizer]
     if stack["state"] is not None and (precision, optimizer) == ("bf16", "adam"):
         parts = only(stack["state"], "stack.state", PARTS)
         own = {name: number(value, f"stack.state.{name}") for name, value in parts.items()}
-        return own["weight"], own["gradient"], own["main_weight"] + own["first_moment"] + own["second_moment"]
+        return (
+            own["weight"],
+            own["gradient"],
+            own["main_weight"] + own["first_moment"] + own["second_moment"],
+        )
     if (precision, optimizer) != (stack["precision"], stack["optimizer"]):
         return weight, gradient, rest
     gradient = number(stack["gradient_bytes"] or gradient, "gradient_bytes")
@@ -78,7 +86,10 @@ def _plain(precision: str, optimizer: str, stack: Mapping[str, Any]) -> tuple[fl
 
 def held_of(precision: str, optimizer: str, stack: Mapping[str, Any]) -> Held:
     """What is held, moved and sent for a parameter."""
-    recipe, moved = RECIPES.get(precision), number(stack["optimizer_traffic_bytes"], "optimizer_traffic_bytes")
+    recipe, moved = (
+        RECIPES.get(precision),
+        number(stack["optimizer_traffic_bytes"], "optimizer_traffic_bytes"),
+    )
     known = (precision if recipe is None else "bf16", optimizer) in STATES
     cover(known, f"precision {precision} with {optimizer}")
     wire = number(stack["gradient_wire_bytes"], "gradient_wire_bytes") / 2.0
@@ -111,7 +122,8 @@ def in_format(layer: TracedLayer, precision: str) -> TracedLayer:
 
 
 class _Casts:
-    """A layer on its way to a recipe: the copies of its tensors in few bits, plain and transposed."""
+    """A layer on its way to a recipe: the copies of its tensors in few bits, plain and
+    transposed."""
 
     def __init__(self, layer: TracedLayer, recipe: Recipe) -> None:
         self.own, self.recipe = layer, recipe
@@ -140,7 +152,10 @@ class _Casts:
         """The largest weight and activation, or the two largest activations."""
         by_size = sorted(operator.op.reads, key=lambda access: -access[1])
         weights = [access for access in by_size if self._weight(access[0])][:1]
-        return [*weights, *[access for access in by_size if not self._weight(access[0])][: 2 - len(weights)]]
+        return [
+            *weights,
+            *[access for access in by_size if not self._weight(access[0])][: 2 - len(weights)],
+        ]
 
     def _linear(self, operator: Traced, read: frozenset[int], backward: bool) -> bool:
         if operator.op.kind != "product" or len(operator.op.reads) < 2:
@@ -159,14 +174,20 @@ class _Casts:
         elements = access[1] // max(1, self.tensors[access[0]][1])
         reads: tuple[Access, ...] = (access,)
 
-        def made(kind: str, sizes: dict[str, int], read: tuple[Access, ...], *writes: Access) -> Traced:
+        def made(
+            kind: str, sizes: dict[str, int], read: tuple[Access, ...], *writes: Access
+        ) -> Traced:
             return Traced(next(numbers), Operator(kind, "vector", sizes, read, writes), module)
 
         if self.recipe.sought:
             largest = (self._new(1, 4), 4)
             yield made("reduce", {"elements": elements, "rows": 1}, reads, largest)
             reads = (access, largest)
-        plain, turned, sizes = self._low(access, False), self._low(access, True), {"elements": elements}
+        plain, turned, sizes = (
+            self._low(access, False),
+            self._low(access, True),
+            {"elements": elements},
+        )
         if not self.recipe.rotated:
             yield made("cast", sizes, reads, plain, turned)
             return
@@ -205,17 +226,23 @@ class _Casts:
         gone = {tensor for tensor in cast if tensor not in needed and tensor in own.saved}
         results = (own.forward.outputs - gone) | {low for low in turned.values() if low in needed}
         again = self._pass(own.again, False, cast)
-        saved = {tensor for tensor in own.saved if tensor not in self.copies[True] or tensor in needed}
+        saved = {
+            tensor for tensor in own.saved if tensor not in self.copies[True] or tensor in needed
+        }
         lows = (self.copies[True].get(tensor, -1) for tensor in own.saved)
         return replace(
             own, tensors=self.tensors, roles=self.roles, forward=_written(forward, results),
-            backward=_written(backward, own.backward.outputs), again=_written(again, own.again.outputs),
+            backward=_written(backward, own.backward.outputs),
+            again=_written(again, own.again.outputs),
             saved=frozenset(saved | {low for low in lows if low in needed}),
         )  # fmt: skip
 
 
 def _written(operators: tuple[Traced, ...], outputs: frozenset[int] | set[int]) -> Trace:
-    return Trace(operators, frozenset(outputs) & {tensor for operator in operators for tensor in operator.writes})
+    return Trace(
+        operators,
+        frozenset(outputs) & {tensor for operator in operators for tensor in operator.writes},
+    )
 
 
 class _Widened:
@@ -232,13 +259,17 @@ class _Widened:
                 self.origin[tensor] = self.origin[self.origin[tensor]]
 
     def _same(self, operator: Traced) -> None:
-        """What a cast of a whole tensor between 16 and 32 bits writes is the tensor that it reads."""
+        """What a cast of a whole tensor between 16 and 32 bits writes is the tensor that it
+        reads."""
         layer, op = self.layer, operator.op
         if op.kind != "cast" or len(op.reads) != 1 or len(op.writes) != 1:
             return
         (source, read), (target, written) = op.reads[0], op.writes[0]
         elements, widths = zip(layer.tensors[source], layer.tensors[target], strict=True)
-        whole = elements[0] == elements[1] and (read, written) == (layer.size(source), layer.size(target))
+        whole = elements[0] == elements[1] and (read, written) == (
+            layer.size(source),
+            layer.size(target),
+        )
         if whole and set(widths) == {2, 4} and layer.roles[source] != "parameter":
             self.origin[target] = source
 
@@ -287,7 +318,10 @@ class _Widened:
     def wide(self) -> TracedLayer:
         """The layer."""
         layer = self.layer
-        tensors = {tensor: (count, 4 if width == 2 else width) for tensor, (count, width) in layer.tensors.items()}
+        tensors = {
+            tensor: (count, 4 if width == 2 else width)
+            for tensor, (count, width) in layer.tensors.items()
+        }
         narrow = any(map(self._narrow, layer.tensors))
         return replace(
             layer,

@@ -1,10 +1,12 @@
-"""A front of a space with more chips than anyone could look at: boxes, each against what covers all that it holds.
+"""A front of a space with more chips than anyone could look at: boxes, each against what covers all
+that it holds.
 
-What is known of a chip (mm2, watts, dollars and kilograms of making it) only rises with every axis but the clock, which
-needs less network; so nothing in a box has less than its low corner with the least area. A design that is no worse than
-that corner is no worse than any chip of the box, and the goal of the corner (:mod:`.fronts`) is not below that of any
-chip: a box whose bound reaches it is closed. Boxes are walked for every memory that counts; chips that stand alone in
-theirs go through the steps of a proof, each against its own goal.
+What is known of a chip (mm2, watts, dollars and kilograms of making it) only rises with every axis
+but the clock, which needs less network; so nothing in a box has less than its low corner with the
+least area. A design that is no worse than that corner is no worse than any chip of the box, and the
+goal of the corner (:mod:`.fronts`) is not below that of any chip: a box whose bound reaches it is
+closed. Boxes are walked for every memory that counts; chips that stand alone in theirs go through
+the steps of a proof, each against its own goal.
 """
 
 from collections.abc import Sequence
@@ -23,14 +25,17 @@ from .space_proof import Counted, Watch
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 MOST_LEFT = 1_000_000
-"""Chips that boxes may leave: a front has goals everywhere, so more lie near them than near one answer."""
+"""Chips that boxes may leave: a front has goals everywhere, so more lie near them than near one
+answer."""
 
 
 def prove_front_boxes(
-    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], asked: Asked, points: Floats, gap: float,
+    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], asked: Asked,
+    points: Floats, gap: float,
     watch: Watch, solver: UnitSolver | None,
 ) -> Counted:  # fmt: skip
-    """Every chip with every memory that counts against its goal; ``solver`` is asked by the number of a combination."""
+    """Every chip with every memory that counts against its goal; ``solver`` is asked by the number
+    of a combination."""
     places = range(len(memories)) if asked.by_memory else range(len(memories) - 1, len(memories))
     counted = Counted(grid.combinations * len(places), grid.combinations)
     sizes, lengths = np.array(memories, np.float64), [len(axis) for axis in grid.axes.values()]

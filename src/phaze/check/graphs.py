@@ -1,7 +1,8 @@
 """A traced graph, and how its operators were fused, become passes of operators (docs/graph.md).
 
-Which operators are fused is part of the certificate; what a fused operator reads, writes and computes follows from its
-members here, and every operator of the trace must be in exactly one of them, in an order that can run.
+Which operators are fused is part of the certificate; what a fused operator reads, writes and
+computes follows from its members here, and every operator of the trace must be in exactly one of
+them, in an order that can run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,8 @@ Edge = tuple[int, int, float]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A fused pass: operators in order, for each the positions of those that it waits for, and the modules of it."""
+    """A fused pass: operators in order, for each the positions of those that it waits for, and the
+    modules of it."""
 
     operators: tuple[Operator, ...]
     waits: tuple[frozenset[int], ...]
@@ -35,7 +37,10 @@ def _groups_of(table: Any, numbers: Sequence[int]) -> Groups:
         group = [whole(operator, "fusion") for operator in listed(row, "fusion")]
         groups.append(group)
     every = [operator for group in groups for operator in group]
-    require(sorted(every) == sorted(numbers) and all(groups), "fusion: it does not hold every operator once")
+    require(
+        sorted(every) == sorted(numbers) and all(groups),
+        "fusion: it does not hold every operator once",
+    )
     return groups
 
 
@@ -55,7 +60,9 @@ def _writers_of(groups: Groups, operators: Mapping[int, Operator]) -> dict[int, 
     for place, group in enumerate(groups):
         for operator in group:
             for tensor, _ in operators[operator].writes:
-                require(writer.get(tensor, place) == place, "graphs.json: a tensor is written twice")
+                require(
+                    writer.get(tensor, place) == place, "graphs.json: a tensor is written twice"
+                )
                 writer[tensor] = place
     return writer
 
@@ -66,7 +73,9 @@ def _waits_of(groups: Groups, operators: Mapping[int, Operator]) -> tuple[frozen
     for place, group in enumerate(groups):
         before = set[int]()
         for operator in group:
-            before |= {writer[tensor] for tensor, _ in operators[operator].reads if tensor in writer}
+            before |= {
+                writer[tensor] for tensor, _ in operators[operator].reads if tensor in writer
+            }
         before.discard(place)
         in_order = all(other < place for other in before)
         require(in_order, "fusion: the operators are in an order that cannot run")
@@ -74,8 +83,11 @@ def _waits_of(groups: Groups, operators: Mapping[int, Operator]) -> tuple[frozen
     return tuple(waits)
 
 
-def _joined(members: Sequence[Operator], outside: frozenset[int], size_of: Mapping[int, int]) -> Operator:
-    """Several operators as one: what only members read stays inside, what several read is read once."""
+def _joined(
+    members: Sequence[Operator], outside: frozenset[int], size_of: Mapping[int, int]
+) -> Operator:
+    """Several operators as one: what only members read stays inside, what several read is read
+    once."""
     written = {tensor: size for part in members for tensor, size in part.writes}
     reads: dict[int, list[int]] = {}
     for part in members:
@@ -83,7 +95,9 @@ def _joined(members: Sequence[Operator], outside: frozenset[int], size_of: Mappi
             if tensor not in written:
                 reads.setdefault(tensor, []).append(size)
     cores = {part.core for part in members}
-    require(cores <= {"tensor", "vector", "both"}, "fusion: a collective or nothing at all is fused")
+    require(
+        cores <= {"tensor", "vector", "both"}, "fusion: a collective or nothing at all is fused"
+    )
     core = "both" if len(cores) > 1 else cores.pop()
     entering = []
     for tensor, sizes in reads.items():
@@ -94,7 +108,10 @@ def _joined(members: Sequence[Operator], outside: frozenset[int], size_of: Mappi
 
 
 def _fused(
-    groups: Groups, operators: Mapping[int, Operator], outputs: frozenset[int], tensors: Mapping[int, tuple[int, int]]
+    groups: Groups,
+    operators: Mapping[int, Operator],
+    outputs: frozenset[int],
+    tensors: Mapping[int, tuple[int, int]],
 ) -> list[Operator]:
     """The operator that every group is."""
     size_of = {tensor: elements * width for tensor, (elements, width) in tensors.items()}
@@ -110,8 +127,11 @@ def _fused(
     return fused
 
 
-def pass_of(trace: Trace, tensors: Mapping[int, tuple[int, int]], fusion: Any, residency: bool) -> Pass:
-    """The fused pass; ``residency``: what was written may still be in the global buffer when it is read."""
+def pass_of(
+    trace: Trace, tensors: Mapping[int, tuple[int, int]], fusion: Any, residency: bool
+) -> Pass:
+    """The fused pass; ``residency``: what was written may still be in the global buffer when it is
+    read."""
     operators = {row.number: row.op for row in trace.operators}
     groups = _groups_of(fusion, list(operators))
     fused = _fused(groups, operators, trace.outputs, tensors)

@@ -1,9 +1,10 @@
 """The job of a model (docs/placement.md): devices, batch, state of a parameter, ends of a batch.
 
-A stage is t c devices wide: t of its tensor group, c that share a sequence; its replicas are d. Dense weights are held
-alike by c d ranks, experts that g ranks share out by e = t c d / g. Under hybrid sharding state is shared out over the
-nearest n of the c d ranks, and what each holds of the gradients is reduced over the c d / n groups once a batch. In
-what follows a size is a pair of arrays: bytes of dense parameters, bytes of experts.
+A stage is t c devices wide: t of its tensor group, c that share a sequence; its replicas are d.
+Dense weights are held alike by c d ranks, experts that g ranks share out by e = t c d / g. Under
+hybrid sharding state is shared out over the nearest n of the c d ranks, and what each holds of the
+gradients is reduced over the c d / n groups once a batch. In what follows a size is a pair of
+arrays: bytes of dense parameters, bytes of experts.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,9 @@ from .stack import TRAINING, Stack, stack_of
 Floats = NDArray[np.float64]
 Size = tuple[Floats, Floats]
 MACHINE = frozenset({"cluster", "stack", "basis", "residency", "precision", "host_bytes_per_s"})
-CLUSTER = frozenset({"name", "title", "devices", "levels", "chip", "stack", "limit", "enlarged_from", "library"})
+CLUSTER = frozenset(
+    {"name", "title", "devices", "levels", "chip", "stack", "limit", "enlarged_from", "library"}
+)
 FLAT_REDUCTION = 4.0
 """Bytes sent for each byte of parameters over a flat link: docs/placement.md."""
 ROUNDING = 1e-12
@@ -31,8 +34,9 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Degrees of a plan: tensor width, stages, replicas, stages or replicas as neighbours, family, stage of ZeRO, ranks
-    that share a sequence, ranks that share out experts; ranks that share out state, 0: all that hold the same."""
+    """Degrees of a plan: tensor width, stages, replicas, stages or replicas as neighbours, family,
+    stage of ZeRO, ranks that share a sequence, ranks that share out experts; ranks that share out
+    state, 0: all that hold the same."""
 
     tensor: int
     stages: int
@@ -71,7 +75,8 @@ class Shape:
 
     @property
     def allowed(self) -> bool:
-        """Whether the ranks of a stage can share out experts, and state over the nearest of them."""
+        """Whether the ranks of a stage can share out experts, and state over the nearest of
+        them."""
         near = self.width if self.apart else self.width * self.data
         if self.shard and self.apart and self.context % self.shard and self.shard % self.context:
             return False
@@ -99,7 +104,9 @@ class Job:
     def at_links(self, bandwidth: float) -> "Job":
         """On another innermost level."""
         link = bandwidth if self.stack.flat else self.stack.link
-        return replace(self, network=self.network.at_links(bandwidth), stack=replace(self.stack, link=link))
+        return replace(
+            self, network=self.network.at_links(bandwidth), stack=replace(self.stack, link=link)
+        )
 
     def room(self, hbm_bytes: float) -> float:
         """Bytes that a device may fill beside the reserve."""
@@ -160,11 +167,14 @@ def _axes(shape: Shape, stride: int) -> tuple[tuple[int, int], ...]:
 
 def replicas_by_level(network: Network, shape: Shape) -> Members:
     """How many ranks with the same dense weights meet at each level."""
-    return (shape.alike,) if len(network.levels) == 1 else strided(network, _axes(shape, shape.tensor))
+    return (
+        (shape.alike,) if len(network.levels) == 1 else strided(network, _axes(shape, shape.tensor))
+    )
 
 
 def sharers_by_level(network: Network, shape: Shape) -> tuple[Members, Members]:
-    """How many ranks that share out dense state meet at each level, and how many that hold the same part of it."""
+    """How many ranks that share out dense state meet at each level, and how many that hold the same
+    part of it."""
     count, n, c, stride = shape.alike, shape.sharers, shape.context, shape.tensor
     if len(network.levels) == 1:
         return (n,), (count // n,)
@@ -172,9 +182,13 @@ def sharers_by_level(network: Network, shape: Shape) -> tuple[Members, Members]:
         return strided(network, [(stride, n)]), strided(network, [(stride * n, count // n)])
     far = shape.width * shape.stages
     if n <= c:
-        return strided(network, [(stride, n)]), strided(network, [(stride * n, c // n), (far, shape.data)])
+        return strided(network, [(stride, n)]), strided(
+            network, [(stride * n, c // n), (far, shape.data)]
+        )
     near = n // c
-    return strided(network, [(stride, c), (far, near)]), strided(network, [(far * near, shape.data // near)])
+    return strided(network, [(stride, c), (far, near)]), strided(
+        network, [(far * near, shape.data // near)]
+    )
 
 
 def experts_by_level(network: Network, shape: Shape) -> Members:
@@ -202,7 +216,8 @@ def boundary_levels(network: Network, shape: Shape) -> list[int]:
 
 
 def outermost_level(network: Network, shape: Shape) -> int:
-    """The outermost level that a boundary crosses in some replica: outside it all lie in one group each."""
+    """The outermost level that a boundary crosses in some replica: outside it all lie in one group
+    each."""
     if shape.stages == 1 or len(network.levels) == 1:
         return 0
     near, far = (shape.data, 1) if shape.order == "data" else (1, shape.data)
@@ -213,45 +228,63 @@ def outermost_level(network: Network, shape: Shape) -> int:
 
 
 def over_replicas(job: Job, shape: Shape, kind: str, size: Size, wire: float) -> Floats:
-    """Seconds of a collective of parameters over the ranks that hold the same; ``wire``: what is sent of a byte."""
+    """Seconds of a collective of parameters over the ranks that hold the same; ``wire``: what is
+    sent of a byte."""
     dense, experts = size
     shared = shape.shard > 0 and shape.zero > 0
-    members = sharers_by_level(job.network, shape)[0] if shared else replicas_by_level(job.network, shape)
+    members = (
+        sharers_by_level(job.network, shape)[0] if shared else replicas_by_level(job.network, shape)
+    )
     found = collective(job.network, kind, members, wire * dense)
     if shape.group > 1:
-        found = found + collective(job.network, kind, experts_by_level(job.network, shape), wire * experts)
+        found = found + collective(
+            job.network, kind, experts_by_level(job.network, shape), wire * experts
+        )
     return found
 
 
 def across_groups(job: Job, shape: Shape, size: Size) -> Floats:
-    """Seconds of reducing what a rank holds of the gradients over the groups that share out state."""
+    """Seconds of reducing what a rank holds of the gradients over the groups that share out
+    state."""
     if shape.shard == 0 or shape.zero == 0:
         return np.zeros_like(size[0])
-    members, own = sharers_by_level(job.network, shape)[1], job.held.wire * (size[0] + size[1]) / shape.sharers
+    members, own = (
+        sharers_by_level(job.network, shape)[1],
+        job.held.wire * (size[0] + size[1]) / shape.sharers,
+    )
     return collective(job.network, "all_reduce", members, own)
 
 
 def _reduced(job: Job, shape: Shape, size: Size, low: float) -> Floats:
     """Gradients summed over all; under ZeRO 1 gradients scattered and weights gathered."""
     wires = (job.held.wire, job.held.wire if shape.zero == 0 else low)
-    found, across = over_replicas(job, shape, "all_reduce", size, wires[0]), across_groups(job, shape, size)
+    found, across = (
+        over_replicas(job, shape, "all_reduce", size, wires[0]),
+        across_groups(job, shape, size),
+    )
     if wires[0] == wires[1]:
         return found + across
     return (found + over_replicas(job, shape, "all_reduce", size, wires[1])) / 2 + across
 
 
-def synchronised(job: Job, shape: Shape, size: Size, low: float, block: tuple[float, float, Floats | float]) -> Floats:
-    """Seconds of synchronisation that stages with so many bytes of parameters expose; ``low``: what is sent of a
-    weight, ``block``: bytes, those of experts among them, and backward seconds of a block, by which gradients may be
-    reduced."""
+def synchronised(
+    job: Job, shape: Shape, size: Size, low: float, block: tuple[float, float, Floats | float]
+) -> Floats:
+    """Seconds of synchronisation that stages with so many bytes of parameters expose; ``low``: what
+    is sent of a weight, ``block``: bytes, those of experts among them, and backward seconds of a
+    block, by which gradients may be reduced."""
     exposed = 1 - job.stack.hidden
     if job.stack.flat and shape.zero < 2 and not size[1].any():
         ranks = shape.sharers
-        return np.asarray(exposed * FLAT_REDUCTION * (ranks - 1) * size[0] / (ranks * job.stack.link))
+        return np.asarray(
+            exposed * FLAT_REDUCTION * (ranks - 1) * size[0] / (ranks * job.stack.link)
+        )
     if shape.zero == 3:
         return exposed * across_groups(job, shape, size)
     if shape.zero == 2:
-        return exposed * (over_replicas(job, shape, "all_gather", size, low) + across_groups(job, shape, size))
+        return exposed * (
+            over_replicas(job, shape, "all_gather", size, low) + across_groups(job, shape, size)
+        )
     whole_s = _reduced(job, shape, size, low)
     own, experts, behind = block
     if not job.stack.by_layer or own == 0:

@@ -30,14 +30,16 @@ def works_of(graph: RunGraph) -> list[Work]:
 
 @dataclass(frozen=True, slots=True)
 class LayerJoules:
-    """Joules of the layers of a graph on every chip: both passes [layers, chips], what modes run again [modes, layers,
-    chips]."""
+    """Joules of the layers of a graph on every chip: both passes [layers, chips], what modes run
+    again [modes, layers, chips]."""
 
     both: Floats
     again: Floats
 
 
-def layer_joules(graph: RunGraph, job: Job, joules_of: Mapping[Work, Floats], hbm_j: Floats) -> LayerJoules:
+def layer_joules(
+    graph: RunGraph, job: Job, joules_of: Mapping[Work, Floats], hbm_j: Floats
+) -> LayerJoules:
     """All layers on all chips, from the joules of works and of a byte of HBM."""
     shape = len(graph.layers), len(hbm_j)
     both, again = np.zeros(shape), np.zeros((len(graph.names), *shape))
@@ -72,12 +74,23 @@ def _slots(graph: RunGraph, schedules: Any) -> dict[int, tuple[Any, str]]:
 
 
 def layer_seconds(
-    graph: RunGraph, job: Job, times: WorkSeconds, hbm_rate: Floats, exact: bool, schedules: Any = None
+    graph: RunGraph,
+    job: Job,
+    times: WorkSeconds,
+    hbm_rate: Floats,
+    exact: bool,
+    schedules: Any = None,
 ) -> LayerSeconds:
-    """All layers on all chips, from the seconds of works; ``hbm_rate`` is what vector work reaches; ``schedules``: of
-    all passes of all layers on one chip, where no formula gives their seconds."""
+    """All layers on all chips, from the seconds of works; ``hbm_rate`` is what vector work reaches;
+    ``schedules``: of all passes of all layers on one chip, where no formula gives their seconds."""
     chips, shape, stack = len(hbm_rate), (len(graph.layers), len(hbm_rate)), job.stack
-    found = LayerSeconds(np.zeros(shape), np.zeros(shape), np.zeros((len(graph.names), *shape)), np.zeros(shape), exact)
+    found = LayerSeconds(
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros((len(graph.names), *shape)),
+        np.zeros(shape),
+        exact,
+    )
     slots = _slots(graph, schedules)
 
     def seconds(run: TimedPass) -> Floats:

@@ -1,4 +1,5 @@
-"""The layers of a graph as a stack runs them (docs/plan.md): passes, parameters, and bytes by mode of recompute."""
+"""The layers of a graph as a stack runs them (docs/plan.md): passes, parameters, and bytes by mode
+of recompute."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +21,8 @@ from .traced import Trace, TracedLayer, traced_layer, with_sums
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLayer(LayerBytes):
-    """A distinct layer with its passes: forward, backward, what each mode runs again (None: nothing, or a share of the
-    forward pass), gradients of inputs and of weights apart."""
+    """A distinct layer with its passes: forward, backward, what each mode runs again (None:
+    nothing, or a share of the forward pass), gradients of inputs and of weights apart."""
 
     modes: tuple[Mode, ...]
     forward: TimedPass
@@ -34,7 +35,11 @@ class RunLayer(LayerBytes):
     def passes(self) -> tuple[TimedPass, ...]:
         """All that run, in the order in which a certificate lists them."""
         more = (*self.again[:1], self.trimmed, *self.again[1:], *(self.halves or ()))
-        return (self.forward, self.backward, *(operator for operator in more if operator is not None))
+        return (
+            self.forward,
+            self.backward,
+            *(operator for operator in more if operator is not None),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,8 @@ def _needed_again(layer: TracedLayer) -> Trace:
 
 
 def _input_gradients(layer: TracedLayer) -> set[int]:
-    """The gradients of a layer's input. A gradient of a parameter has as many elements; of outputs that have, the last
-    ones are the input's."""
+    """The gradients of a layer's input. A gradient of a parameter has as many elements; of outputs
+    that have, the last ones are the input's."""
     left, inputs = list(layer.trained), set[int]()
     for tensor in sorted(layer.backward.outputs):
         elements = layer.tensors[tensor][0]
@@ -78,7 +83,12 @@ def _halves(layer: TracedLayer, groups: Any, whole_pass: Pass) -> tuple[Trace, T
             leading.add(place)
             numbers |= set(groups[place])
     rest = {operator.number for operator in back.operators} - numbers
-    read = {tensor for operator in back.operators if operator.number in rest for tensor in operator.reads}
+    read = {
+        tensor
+        for operator in back.operators
+        if operator.number in rest
+        for tensor in operator.reads
+    }
     ahead = back.part(numbers, back.outputs | read)
     written = {tensor for operator in ahead.operators for tensor in operator.writes}
     return ahead, back.part(rest, back.outputs - written)
@@ -150,7 +160,8 @@ def _groups_in(groups: Sequence[Any], part: Trace) -> list[Any]:
 
 
 def _blocks(table: Mapping[str, Any], calls: Sequence[int]) -> list[int]:
-    """Calls of modules, not of what lies around them; where a graph names none so, those of layers called again."""
+    """Calls of modules, not of what lies around them; where a graph names none so, those of layers
+    called again."""
     names = [str(call[1]) for call in table["calls"]]
     inner = [at for at, name in enumerate(names) if name.split(".")[0] not in AROUND]
     if len(inner) == len(calls):
@@ -158,17 +169,22 @@ def _blocks(table: Mapping[str, Any], calls: Sequence[int]) -> list[int]:
     return inner or list(range(len(calls)))
 
 
-def _low(layers: Sequence[RunLayer], calls: Sequence[int], blocks: Sequence[int], low: float) -> float:
-    """What is sent of gathered weights on the average, those of blocks in few bits; layers that take no time to
-    recompute are none of them."""
+def _low(
+    layers: Sequence[RunLayer], calls: Sequence[int], blocks: Sequence[int], low: float
+) -> float:
+    """What is sent of gathered weights on the average, those of blocks in few bits; layers that
+    take no time to recompute are none of them."""
     counts = [layers[kind].parameters + layers[kind].frozen for kind in calls]
     total, inside = sum(counts), sum(counts[at] for at in blocks)
     return 1.0 - (1.0 - low) * inside / total if low != 1.0 and total else 1.0
 
 
 def _is_still(table: Mapping[str, Any], name: str, tie: Tie) -> bool:
-    """Whether what several calls share is not trained: some layer that holds it says so, by the end of its path."""
-    rows = [row for call in tie.calls for row in table["layers"][table["calls"][call][0]]["parameters"]]
+    """Whether what several calls share is not trained: some layer that holds it says so, by the end
+    of its path."""
+    rows = [
+        row for call in tie.calls for row in table["layers"][table["calls"][call][0]]["parameters"]
+    ]
     own = [row for row in rows if row[2] == tie.elements and f".{name}".endswith(f".{row[0]}")]
     return any(row[4] is not True for row in own)
 
@@ -205,17 +221,25 @@ def _multipliers_of(table: Any, layers: int, allowed: bool) -> list[dict[int, li
     return found
 
 
-def run_graph(table: Mapping[str, Any], job: Job, fusion: Any, multipliers: Any, residency: bool) -> RunGraph:
+def run_graph(
+    table: Mapping[str, Any], job: Job, fusion: Any, multipliers: Any, residency: bool
+) -> RunGraph:
     """A graph of the run as its stack runs it, its layers fused as the certificate says."""
     try:
         return _graph(table, job, fusion, multipliers, residency)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as fault:
-        raise RefusedError(f"graphs.json: it cannot be read ({type(fault).__name__}: {fault})") from None
+        raise RefusedError(
+            f"graphs.json: it cannot be read ({type(fault).__name__}: {fault})"
+        ) from None
 
 
-def _graph(table: Mapping[str, Any], job: Job, fusion: Any, multipliers: Any, residency: bool) -> RunGraph:
+def _graph(
+    table: Mapping[str, Any], job: Job, fusion: Any, multipliers: Any, residency: bool
+) -> RunGraph:
     stack, (calls, edges) = job.stack, chain_of(table)
-    traced = [with_plain_softmaxes(traced_layer(layer), stack.matrices) for layer in table["layers"]]
+    traced = [
+        with_plain_softmaxes(traced_layer(layer), stack.matrices) for layer in table["layers"]
+    ]
     names = tuple[str, ...]()
     if not stack.all_recompute:
         # Which modes there are is read off the trace, before its format.
@@ -223,13 +247,20 @@ def _graph(table: Mapping[str, Any], job: Job, fusion: Any, multipliers: Any, re
         names = ("selective", *offered(called, stack.keeping))
     entries = _multipliers_of(multipliers, len(traced), stack.rule == PAPER)
     layers = list[RunLayer]()
-    for layer, groups, own in zip(traced, listed(fusion, "fusion", len(traced)), entries, strict=True):
+    for layer, groups, own in zip(
+        traced, listed(fusion, "fusion", len(traced)), entries, strict=True
+    ):
         layers.append(_layer(_as_run(layer, job), job, names, _Fusion(groups, own, residency)))
     context = whole(table.get("context", 1), "context", 1)
-    group = whole(table.get("expert", 1), "expert", 1) * whole(table.get("expert_tensor", 1), "expert_tensor", 1)
+    group = whole(table.get("expert", 1), "expert", 1) * whole(
+        table.get("expert_tensor", 1), "expert_tensor", 1
+    )
     if stack.arriving:
         cover(context == group == 1, "sequences or experts that ranks share, under rules icml24")
-        cover(not any(layer.frozen for layer in layers), "weights that are not trained, under rules icml24")
+        cover(
+            not any(layer.frozen for layer in layers),
+            "weights that are not trained, under rules icml24",
+        )
     if group == 1:
         layers = [replace(layer, experts=0, frozen_experts=0) for layer in layers]
     ties, still = _ties_of(table) if stack.ties else ([], [])

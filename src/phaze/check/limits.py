@@ -1,12 +1,17 @@
-"""The rules of a space, and what manufacturing a chip takes (docs/search.md; docs/technology.md; docs/silicon.md).
+"""The rules of a space, and what manufacturing a chip takes (docs/search.md; docs/technology.md;
+docs/silicon.md).
 
 A combination of axis values is a chip of the space if
 
-    least_share most_area <= area <= most_area, or smaller with a single core of a kind where the space says so
-    die = max(area, edge of its stacks) <= most_area,    watts <= most_power and most_w_per_mm2 area,    USD <= most_usd
-    watts at no clock within the sustained power, and the clock held under it at least half of the rated one
+    least_share most_area <= area <= most_area, or smaller with a single core of a kind where the
+    space says so
+    die = max(area, edge of its stacks) <= most_area,    watts <= most_power and most_w_per_mm2
+                                                         area,    USD <= most_usd
+    watts at no clock within the sustained power, and the clock held under it at least half of the
+    rated one
 
-A chip of stacks has their memory and no other; else a chip may have every memory with which its price is allowed.
+A chip of stacks has their memory and no other; else a chip may have every memory with which its
+price is allowed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,12 +35,15 @@ NEAR = 1e-12
 LEAST_SHARE = 0.5
 """Of its rated clock, that a chip must hold: docs/silicon.md."""
 STACK_EDGE, RETICLE, ASPECT = 10.5, 33.0, 1.25
-"""mm of a stack along an edge of the die, mm of the longest edge, and the ratio of edges: docs/silicon.md."""
+"""mm of a stack along an edge of the die, mm of the longest edge, and the ratio of edges:
+docs/silicon.md."""
 STACK_USD = MappingProxyType({"hbm2": 120.0, "hbm2e": 160.0, "hbm3": 198.0, "hbm3e": 238.0})
 LINK_USD_PER_GB = 0.25 + 0.15
 """A switch port and a cable for a GB/s, one way."""
 KEEP = frozenset({"most_area", "least_share", "smaller_with_one_core", "most_power", "most_usd"})
-KEEP_CLUSTERS = frozenset({"most_area", "least_share", "sustained_power", "most_w_per_mm2", "most_usd"})
+KEEP_CLUSTERS = frozenset(
+    {"most_area", "least_share", "sustained_power", "most_w_per_mm2", "most_usd"}
+)
 
 
 def die_of(chips: Chips) -> Floats:
@@ -47,27 +55,44 @@ def die_of(chips: Chips) -> Floats:
 def _good(die: Floats, fab: Mapping[str, Any], terms: Mapping[str, Any]) -> Floats:
     """The share of dies that work."""
     alpha = positive(terms["yield_clustering"], "yield_clustering")
-    return np.asarray((1 + die / 100 * number(fab["defects_per_cm2"], "defects_per_cm2") / alpha) ** -alpha)
+    return np.asarray(
+        (1 + die / 100 * number(fab["defects_per_cm2"], "defects_per_cm2") / alpha) ** -alpha
+    )
 
 
-def making_usd(chips: Chips, made: Technology, terms: Mapping[str, Any], hbm_bytes: Floats | float) -> Floats:
+def making_usd(
+    chips: Chips, made: Technology, terms: Mapping[str, Any], hbm_bytes: Floats | float
+) -> Floats:
     """Good dies, HBM, package and links; infinite where no die fits on a wafer."""
     die = die_of(chips) / made.dies
     radius = positive(made.fab["wafer_diameter_mm"], "wafer_diameter_mm") / 2
     count = np.floor(np.pi * (radius**2 - radius * np.sqrt(2 * die)) / die)
-    each = number(made.fab["wafer_usd"], "wafer_usd") / (np.maximum(count, 1) * _good(die, made.fab, terms))
-    usd = made.dies * np.where(count > 0, each, np.inf) + number(terms["package_usd"], "package_usd")
+    each = number(made.fab["wafer_usd"], "wafer_usd") / (
+        np.maximum(count, 1) * _good(die, made.fab, terms)
+    )
+    usd = made.dies * np.where(count > 0, each, np.inf) + number(
+        terms["package_usd"], "package_usd"
+    )
     if not made.stack_bytes:
         return np.asarray(usd + hbm_bytes / GB * number(terms["hbm_usd_per_gb"], "hbm_usd_per_gb"))
     cover(made.generation in STACK_USD, f"the price of {made.generation}")
-    return np.asarray(usd + chips.hbm_stacks * STACK_USD[made.generation] + chips.links / GB * LINK_USD_PER_GB)
+    return np.asarray(
+        usd + chips.hbm_stacks * STACK_USD[made.generation] + chips.links / GB * LINK_USD_PER_GB
+    )
 
 
-def making_kgco2e(chips: Chips, made: Technology, terms: Mapping[str, Any], hbm_bytes: Floats | float) -> Floats:
-    """Good dies, HBM and package, in kilograms of CO2 equivalent; of a wafer electricity, gases and materials."""
+def making_kgco2e(
+    chips: Chips, made: Technology, terms: Mapping[str, Any], hbm_bytes: Floats | float
+) -> Floats:
+    """Good dies, HBM and package, in kilograms of CO2 equivalent; of a wafer electricity, gases and
+    materials."""
     fab, die = made.fab, die_of(chips) / made.dies
-    power = number(terms["fab_grid_kgco2e_per_kwh"], "fab_grid") * number(fab["energy_kwh_per_cm2"], "fab.energy")
-    gas, materials = (number(fab[f"{name}_kgco2e_per_cm2"], f"fab.{name}") for name in ("gas", "materials"))
+    power = number(terms["fab_grid_kgco2e_per_kwh"], "fab_grid") * number(
+        fab["energy_kwh_per_cm2"], "fab.energy"
+    )
+    gas, materials = (
+        number(fab[f"{name}_kgco2e_per_cm2"], f"fab.{name}") for name in ("gas", "materials")
+    )
     dies = made.dies * die / 100 * (power + gas + materials) / _good(die, fab, terms)
     memory = chips.hbm_stacks * made.stack_bytes if made.stack_bytes else hbm_bytes
     rest = memory / GB * number(terms["hbm_kgco2e_per_gb"], "hbm_kgco2e_per_gb")
@@ -76,8 +101,9 @@ def making_kgco2e(chips: Chips, made: Technology, terms: Mapping[str, Any], hbm_
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a chip may have, infinite where there is no such rule: mm2 and the share of them that it must have, unless
-    it has a single core of a kind; watts that lower its clock, watts at its clock, in all and of a mm2; dollars."""
+    """What a chip may have, infinite where there is no such rule: mm2 and the share of them that it
+    must have, unless it has a single core of a kind; watts that lower its clock, watts at its
+    clock, in all and of a mm2; dollars."""
 
     made: Technology
     terms: Mapping[str, Any]
@@ -140,7 +166,11 @@ class Limits:
 
 
 def limits_of(
-    keep: Mapping[str, Any], keys: frozenset[str], made: Technology, most_area: float, terms: Mapping[str, Any]
+    keep: Mapping[str, Any],
+    keys: frozenset[str],
+    made: Technology,
+    most_area: float,
+    terms: Mapping[str, Any],
 ) -> Limits:
     """The rules that a space states, which may have these keys."""
     known_keys(keep, keys, "keep")

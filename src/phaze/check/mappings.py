@@ -1,8 +1,10 @@
-"""All mappings of a matrix product on parts of chips (docs/cost.md, Products; parts: :mod:`.products`).
+"""All mappings of a matrix product on parts of chips (docs/cost.md, Products; parts:
+:mod:`.products`).
 
-The core side (tile, dataflow, split of k) gives pairs (busy, bytes from the global
-buffer), the global side (what stays in it) pairs (bytes from HBM, partial sums). Time is the least over all pairs of
-max(busy, (bytes + sums) / global rate, HBM bytes / HBM rate); only undominated pairs are combined.
+The core side (tile, dataflow, split of k) gives pairs (busy, bytes from the global buffer), the
+global side (what stays in it) pairs (bytes from HBM, partial sums). Time is the least over all
+pairs of max(busy, (bytes + sums) / global rate, HBM bytes / HBM rate); only undominated pairs are
+combined.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,7 +52,8 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class _Tiles:
-    """Every way to cut a product into tiles: arrays down and across, tiles at once, extents, counts."""
+    """Every way to cut a product into tiles: arrays down and across, tiles at once, extents,
+    counts."""
 
     down: Floats
     across: Floats
@@ -67,23 +70,34 @@ class _Tiles:
 
 
 def _tiles(p: Product, side: Side) -> _Tiles:
-    ways = [(down, side.arrays // down, 1) for down in range(1, side.arrays + 1) if side.arrays % down == 0]
+    ways = [
+        (down, side.arrays // down, 1)
+        for down in range(1, side.arrays + 1)
+        if side.arrays % down == 0
+    ]
     if side.arrays > 1:
         ways.append((1, 1, side.arrays))
     pieces = []
     for down, across, own in ways:
         extents = []
         for extent in (-(-p.m // down), -(-p.n // across)):
-            extents.append(np.array(sorted({*doublings(side.rows, extent), *doublings(side.columns, extent)}), float))
+            extents.append(
+                np.array(
+                    sorted({*doublings(side.rows, extent), *doublings(side.columns, extent)}), float
+                )
+            )
         mt, nt = (grid.ravel() for grid in np.meshgrid(*extents, indexing="ij"))
         same = [np.full(len(mt), float(value)) for value in (down, across, own)]
         bm, bn = np.minimum(p.m, down * mt), np.minimum(p.n, across * nt)
-        pieces.append((*same, mt, nt, bm, bn, np.ceil(p.m / (down * mt)), np.ceil(p.n / (across * nt))))
+        pieces.append(
+            (*same, mt, nt, bm, bn, np.ceil(p.m / (down * mt)), np.ceil(p.n / (across * nt)))
+        )
     return _Tiles(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
 
 
 def _shared_reads(p: Product, t: _Tiles, group: float, multicast: float) -> Floats:
-    """Least bytes read from the global buffer when gm x gn cores, powers of two, share what they read."""
+    """Least bytes read from the global buffer when gm x gn cores, powers of two, share what they
+    read."""
     best, gm = np.full(len(t.am), np.inf), 1
     while gm <= min(group, multicast):
         gn = 1
@@ -95,7 +109,8 @@ def _shared_reads(p: Product, t: _Tiles, group: float, multicast: float) -> Floa
 
 
 def _flows(p: Product, side: Side, t: _Tiles) -> Iterator[Flow]:
-    """Each dataflow: what lies on rows and on columns, the depth of slices that fit (0: none), whether sums stay."""
+    """Each dataflow: what lies on rows and on columns, the depth of slices that fit (0: none),
+    whether sums stay."""
     slices, sums = 2.0 * p.e * t.own * (t.bm + t.bn), SUM * t.bm * t.bn * t.own
     alone = side.operands / slices
     room = (side.operands - (sums if side.shares_buffer else 0.0)) / slices
@@ -103,7 +118,12 @@ def _flows(p: Product, side: Side, t: _Tiles) -> Iterator[Flow]:
     several = np.where(sums <= side.sums, deepest(shallow, float(p.k), room), 0.0)
     for rows, columns in ((t.mt, t.nt), (t.nt, t.mt)):
         single = (rows <= side.rows) & (columns <= side.columns)
-        yield rows, columns, np.where(single, deepest(np.ones(len(room)), float(p.k), alone), several), True
+        yield (
+            rows,
+            columns,
+            np.where(single, deepest(np.ones(len(room)), float(p.k), alone), several),
+            True,
+        )
     yield t.mt, t.nt, several, False
     yield t.nt, t.mt, several, False
 
@@ -121,7 +141,8 @@ def undominated(first: Floats, second: Floats) -> Front:
 
 
 def leading(first: Floats, second: Floats, rank: Floats) -> NDArray[np.int64]:
-    """The places of the undominated points by ascending ``first``; of equal ones that of least rank."""
+    """The places of the undominated points by ascending ``first``; of equal ones that of least
+    rank."""
     order = np.lexsort((rank, second, first))
     low = second[order]
     keep = np.ones(len(order), bool)
@@ -130,11 +151,15 @@ def leading(first: Floats, second: Floats, rank: Floats) -> NDArray[np.int64]:
 
 
 Moving = tuple[Floats, Floats, Floats, Floats]
-"""Busy time, global bytes, bytes at edges and through ports of the undominated choices of a side."""
+"""Busy time, global bytes, bytes at edges and through ports of the undominated choices of a
+side."""
 
 
-def fastest(p: Product, core: Moving, held: Front | None, width: float, hbm_rate: float) -> tuple[float, ...]:
-    """Time, HBM, global, edge and port bytes of the best pair: of equal times the one with least of these, in order."""
+def fastest(
+    p: Product, core: Moving, held: Front | None, width: float, hbm_rate: float
+) -> tuple[float, ...]:
+    """Time, HBM, global, edge and port bytes of the best pair: of equal times the one with least of
+    these, in order."""
     busy, moved, edge, port = core
     once = p.a[0] + p.b[0] + p.c[0]
     hbm, through, at = [np.maximum(moved, once)], [moved], [np.arange(len(busy))]
@@ -145,12 +170,19 @@ def fastest(p: Product, core: Moving, held: Front | None, width: float, hbm_rate
     h, g, i = np.concatenate(hbm), np.concatenate(through), np.concatenate(at)
     time = np.maximum(np.maximum(busy[i], g / width), h / hbm_rate)
     best = int(np.lexsort((busy[i], g, h, time))[0])
-    return float(time[best]), float(h[best]), float(g[best]), float(edge[i[best]]), float(port[i[best]])
+    return (
+        float(time[best]),
+        float(h[best]),
+        float(g[best]),
+        float(edge[i[best]]),
+        float(port[i[best]]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Tiles in one dataflow whose k is cut into ``ks``: what a wave takes, whatever the number of cores."""
+    """Tiles in one dataflow whose k is cut into ``ks``: what a wave takes, whatever the number of
+    cores."""
 
     tiles: _Tiles
     ks: int
@@ -178,14 +210,15 @@ def _cut(p: Product, side: Side, t: _Tiles, flow: Flow, ks: int) -> _Cut:
     lost = side.lost * np.ceil(t.mt / side.rows) * np.ceil(t.nt / side.columns)
     return _Cut(
         t, ks, array_cycles(side.rows, side.columns, flow, kt) + lost, drain,
-        np.where(8.0 * made <= side.sums, 0.0, drain), edge_bytes(side.rows, side.columns, e, flow, kt),
+        np.where(8.0 * made <= side.sums, 0.0, drain),
+        edge_bytes(side.rows, side.columns, e, flow, kt),
         e * kt * (t.bm + t.bn) * t.own, written,
     )  # fmt: skip
 
 
 def core_choices(p: Product, side: Side, counts: Sequence[int]) -> list[Moving | None]:
-    """For each number of cores the undominated choices of the core side; None where no tile fits. Of equal ones the
-    first: arrays as they are arranged, rows, columns, splits of k, dataflows."""
+    """For each number of cores the undominated choices of the core side; None where no tile fits.
+    Of equal ones the first: arrays as they are arranged, rows, columns, splits of k, dataflows."""
     t, outputs, e = _tiles(p, side), float(p.batch) * p.m * p.n, float(p.e)
     items, places = p.batch * t.am * t.an, np.arange(float(len(t.am)))
     reads = [_shared_reads(p, t, min(side.fan_out, cores), side.multicast) for cores in counts]
@@ -204,7 +237,11 @@ def core_choices(p: Product, side: Side, counts: Sequence[int]) -> list[Moving |
             rank = places[fits] * 100.0 + step * 10 + number
             for at, cores in enumerate(counts):
                 row = cut.busy(p, side, cores), reads[at][fits] + written, edge, port, rank
-                may = np.ones(len(own), bool) if ks == 1 else own * (ks // 2) < ITEMS_A_CORE * cores * cut.tiles.own
+                may = (
+                    np.ones(len(own), bool)
+                    if ks == 1
+                    else own * (ks // 2) < ITEMS_A_CORE * cores * cut.tiles.own
+                )
                 if may.any():
                     found[at].append(row if may.all() else tuple(column[may] for column in row))
     return [_undominated(own) if own else None for own in found]
@@ -218,7 +255,8 @@ def _undominated(rows: Sequence[tuple[Floats, ...]]) -> Moving:
 
 
 def global_front(p: Product, buffer: float) -> Front | None:
-    """The undominated (HBM bytes, partial sums) of what may stay in the global buffer; None where nothing can."""
+    """The undominated (HBM bytes, partial sums) of what may stay in the global buffer; None where
+    nothing can."""
     hbm, sums = [], []
     for room, kept in ((buffer, False), (0.5 * buffer, True)):
         a, b, c = (0.0 if kept and need <= 0.5 * buffer else size for size, need in (p.a, p.b, p.c))
@@ -257,7 +295,9 @@ def _each(p: Product, parts: TensorParts) -> Iterator[tuple[int, Moving, Front |
                 yield at, core, held[buffer]
 
 
-def _quickest(p: Product, core: Moving, held: Front | None, global_rate: float, hbm_rate: float) -> float:
+def _quickest(
+    p: Product, core: Moving, held: Front | None, global_rate: float, hbm_rate: float
+) -> float:
     """The least time over all pairs of the two sides."""
     busy, moved, _, _ = core
     once = p.a[0] + p.b[0] + p.c[0]
@@ -276,7 +316,9 @@ def exact(p: Product, parts: TensorParts) -> Floats:
         return only_written(p, parts.hbm_rate)
     found = np.full(len(parts), np.inf)
     for at, core, held in _each(p, parts):
-        found[at] = _quickest(p, core, held, float(parts.global_rate[at]), float(parts.hbm_rate[at]))
+        found[at] = _quickest(
+            p, core, held, float(parts.global_rate[at]), float(parts.hbm_rate[at])
+        )
     return found
 
 
@@ -286,5 +328,7 @@ def exact_bytes(p: Product, parts: TensorParts) -> tuple[Floats, ...]:
         return written_bytes(p, parts)
     found = np.full((5, len(parts)), np.inf)
     for at, core, held in _each(p, parts):
-        found[:, at] = fastest(p, core, held, float(parts.global_rate[at]), float(parts.hbm_rate[at]))
+        found[:, at] = fastest(
+            p, core, held, float(parts.global_rate[at]), float(parts.hbm_rate[at])
+        )
     return tuple(found)

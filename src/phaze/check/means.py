@@ -16,9 +16,9 @@ Floats = NDArray[np.float64]
 class Mean:
     """How batch times of models count together: one model's own, or a weighted mean over several.
 
-    geometric: product of times to the power of weights (of times relative to a baseline only the unit is another);
-    arithmetic: 1 / (sum of weight x sequences / time). Weights sum to 1. regret: the greatest time relative to the
-    ``bests``, the least times of the space for each model alone.
+    geometric: product of times to the power of weights (of times relative to a baseline only the
+    unit is another); arithmetic: 1 / (sum of weight x sequences / time). Weights sum to 1. regret:
+    the greatest time relative to the ``bests``, the least times of the space for each model alone.
     """
 
     kind: str
@@ -43,10 +43,13 @@ class Mean:
                 found = 1.0 / (weights * np.array(self.batches)[:, None] / values).sum(axis=0)
             else:
                 found = np.exp((weights * np.log(values)).sum(axis=0))
-        return np.where(np.isinf(values).any(axis=0), np.inf, np.where((values == 0).any(axis=0), 0.0, found))
+        return np.where(
+            np.isinf(values).any(axis=0), np.inf, np.where((values == 0).any(axis=0), 0.0, found)
+        )
 
     def threshold(self, values: Floats, model: int, goal: Floats) -> Floats:
-        """The time of a model with which the score is ``goal`` when the others take ``values``; infinite for never."""
+        """The time of a model with which the score is ``goal`` when the others take ``values``;
+        infinite for never."""
         if self.plain:
             return np.full(values.shape[1], goal)
         if self.kind == "regret":
@@ -55,7 +58,9 @@ class Mean:
         weights = np.array(self.weights)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.kind == "arithmetic":
-                rest = (weights[others, None] * np.array(self.batches)[others, None] / values[others]).sum(axis=0)
+                rest = (
+                    weights[others, None] * np.array(self.batches)[others, None] / values[others]
+                ).sum(axis=0)
                 left = 1.0 / goal - rest
                 found = np.where(left > 0, weights[model] * self.batches[model] / left, np.inf)
             else:

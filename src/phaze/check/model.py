@@ -3,7 +3,8 @@
 floors      no product beats its roofline, schedules by credits; plans by what no stage undercuts
 rooflines   and plans by how many layers each stage has time and memory for
 mappings    every product by its best mapping
-ideals      schedules that place operators on cores: by the shortest path over what can have been done
+ideals      schedules that place operators on cores: by the shortest path over what can have been
+            done
 plans       where schedules are formulas: plans of equal blocks or of a chain, each exactly
 """
 
@@ -46,10 +47,15 @@ class ModelConfiguration:
 
 
 class ChipCosts:
-    """Works on some chips: seconds spread over all cores and, where schedules place operators, on one core; joules."""
+    """Works on some chips: seconds spread over all cores and, where schedules place operators, on
+    one core; joules."""
 
     def __init__(self, model: "Model", chips: Chips, mapped: bool) -> None:
-        self.chips, self.constants, self.placed = chips, model.constants, model.job.stack.rule == PAPER
+        self.chips, self.constants, self.placed = (
+            chips,
+            model.constants,
+            model.job.stack.rule == PAPER,
+        )
         self.prices: Prices | None = None
         if model.objective is not None and not chips.of_cores:
             self.prices = prices_of(chips, model.objective.space)
@@ -59,7 +65,8 @@ class ChipCosts:
             self._one = Costs(chips, model.constants, mapped, "one core", model.fan_out)
 
     def spread(self, work: Work) -> Floats:
-        """Seconds on all cores; of an operator of both kinds, where schedules place operators, on as many of each."""
+        """Seconds on all cores; of an operator of both kinds, where schedules place operators, on
+        as many of each."""
         if self.placed and work.core == "both":
             return self._paired.seconds(work)
         return self._spread.seconds(work)
@@ -84,9 +91,9 @@ class ChipCosts:
 
 @dataclass(slots=True)
 class Model:
-    """A model of the problem with its graphs and configurations; ``fan_out`` of chips of clusters, ``objective`` where
-    not time alone counts; ``own_links``: those of a chip are the innermost level of the network; ``parts`` by graph,
-    ``spaces`` by graph and memory."""
+    """A model of the problem with its graphs and configurations; ``fan_out`` of chips of clusters,
+    ``objective`` where not time alone counts; ``own_links``: those of a chip are the innermost
+    level of the network; ``parts`` by graph, ``spaces`` by graph and memory."""
 
     name: str
     job: Job
@@ -114,7 +121,8 @@ class Model:
 
     @property
     def exact(self) -> bool:
-        """Whether its last step finds the best plan: times are formulas, every plan is evaluated, time alone counts."""
+        """Whether its last step finds the best plan: times are formulas, every plan is evaluated,
+        time alone counts."""
         every = all(parts.sets is not None for parts in self.parts)
         return not self.job.stack.schedules and every and self.objective is None
 
@@ -129,7 +137,8 @@ class Model:
     def _layers(
         self, graph: RunGraph, costs: ChipCosts, exact: bool, paths: bool, schedules: Any = None
     ) -> Iterator[tuple[Integers, Chipwise]]:
-        """The layers of a graph on chips, by groups that share a network; ``schedules`` of an answer's."""
+        """The layers of a graph on chips, by groups that share a network; ``schedules`` of an
+        answer's."""
         works, chips = works_of(graph), costs.chips
         times, joules = costs.seconds(works, paths), costs.joules(works)
         links, rate = self._links(chips), chips.hbm_bandwidth * self.constants.vector_hbm_share
@@ -147,7 +156,8 @@ class Model:
             yield index, Chipwise(seconds, rate[index], value, spent)
 
     def answer(self, said: Any, chip: Chips, hbm_bytes: float) -> float:
-        """The batch time of the model as the answer runs it on one chip, or its value, its plan checked."""
+        """The batch time of the model as the answer runs it on one chip, or its value, its plan
+        checked."""
         keys = [*(PAPER_PLAN if self.job.stack.arriving else PLAN)]
         keys += ["schedules"] if self.job.stack.schedules else []
         keys += ["shard"] if self.job.shards else []
@@ -173,20 +183,33 @@ class Model:
             names, hbm_bytes = self.graphs[graph].names, float(self.memories[memory])
             spaces = []
             for way in (way for way in self.ways if way.graph == graph):
-                modes = tuple(range(len(names))) if way.recompute == "best" else (names.index(way.recompute),)
+                modes = (
+                    tuple(range(len(names)))
+                    if way.recompute == "best"
+                    else (names.index(way.recompute),)
+                )
                 spaces.append(PlanSpace(self.parts[graph], modes, way.zeros, hbm_bytes, way.shard))
             self.spaces[graph, memory] = spaces
         return self.spaces[graph, memory]
 
-    def bounds(self, chips: Chips, memory: Integers, goal: Floats, step: str, known: Floats) -> Floats:
-        """Bounds on the batch time of every configuration, [configurations, chips]; 0 where ``known`` has the goal."""
-        bounds, exact, last = np.zeros(known.shape), step not in self.steps[:2], step == self.steps[3]
+    def bounds(
+        self, chips: Chips, memory: Integers, goal: Floats, step: str, known: Floats
+    ) -> Floats:
+        """Bounds on the batch time of every configuration, [configurations, chips]; 0 where
+        ``known`` has the goal."""
+        bounds, exact, last = (
+            np.zeros(known.shape),
+            step not in self.steps[:2],
+            step == self.steps[3],
+        )
         sharp = step != self.steps[0]
         # Where one table serves all rows it is no dearer than what bounds them.
         by_plans = last or (sharp and self.job.stack.flat)
         whole_costs = ChipCosts(self, chips, exact)
         for number, graph in enumerate(self.graphs):
-            ways = np.array([place for place, way in enumerate(self.ways) if way.graph == number], np.int64)
+            ways = np.array(
+                [place for place, way in enumerate(self.ways) if way.graph == number], np.int64
+            )
             index = np.flatnonzero((known[ways] < goal).any(axis=0))
             if not len(index):
                 continue
@@ -219,8 +242,13 @@ def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[Mo
         number = whole(stated["graph"], "configurations", 0, len(graphs) - 1)
         shard = whole(stated.get("shard", 0), "shard")
         recompute, graph = str(stated["recompute"]), graphs[number]
-        require(shard in (job.shards or (0,)), "configurations: they shard state over other ranks than shards")
-        cover(shard == 0 or graph.group == 1, "state sharded over some ranks with expert parallelism")
+        require(
+            shard in (job.shards or (0,)),
+            "configurations: they shard state over other ranks than shards",
+        )
+        cover(
+            shard == 0 or graph.group == 1, "state sharded over some ranks with expert parallelism"
+        )
         cover(bool(zeros) and recompute in ("best", *graph.names), f"recompute {recompute}")
         cover(not job.stack.arriving or zeros == (0,), "stages of ZeRO")
         ways.append(ModelConfiguration(number, recompute, zeros, shard))
@@ -229,22 +257,31 @@ def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[Mo
 
 
 def model_of(
-    table: Mapping[str, Any], graphs: Any, fusion: Any, multipliers: Any, residency: bool, memories: Sequence[int],
+    table: Mapping[str, Any], graphs: Any, fusion: Any, multipliers: Any, residency: bool,
+    memories: Sequence[int],
     fan_out: int = 0, constants: Constants | None = None, objective: Objective | None = None,
     own_links: bool = False,
 ) -> Model:  # fmt: skip
-    """A model of the problem, its graphs fused as the certificate says; ``constants`` of a chip that is given."""
+    """A model of the problem, its graphs fused as the certificate says; ``constants`` of a chip
+    that is given."""
     stated = constants_of(table["training"]["constants"])
-    cover(constants is not None or (stated.clock is None and stated.kernels is None), "measured chips of a space")
+    cover(
+        constants is not None or (stated.clock is None and stated.kernels is None),
+        "measured chips of a space",
+    )
     machine = table["training"]["machine"]
     require(machine["residency"] is residency, "problem.json: it says two things of residency")
     job, tables = job_of(table["training"]), listed(graphs, "graphs.json", len(table["graphs"]))
-    groups, entries = listed(fusion, "fusion", len(tables)), listed(multipliers, "multipliers", len(tables))
+    groups, entries = (
+        listed(fusion, "fusion", len(tables)),
+        listed(multipliers, "multipliers", len(tables)),
+    )
     run = []
     for graph, group, entry in zip(tables, groups, entries, strict=True):
         run.append(run_graph(graph, job, group, entry, residency))
     ways = _configurations(table["configurations"], job, run)
     return Model(
-        str(table["name"]), job, constants or stated, tuple(run), tuple(ways), tuple(memories), fan_out, objective,
+        str(table["name"]), job, constants or stated, tuple(run), tuple(ways), tuple(memories),
+        fan_out, objective,
         own_links,
     )  # fmt: skip

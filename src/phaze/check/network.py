@@ -1,21 +1,27 @@
-"""Collectives and transfers over the levels of a cluster (docs/cost.md, Collectives; docs/placement.md, Rules cluster).
+"""Collectives and transfers over the levels of a cluster (docs/cost.md, Collectives;
+docs/placement.md, Rules cluster).
 
-A group is given by how many of its members meet at each level. With S bytes in all, n members, f = (n - 1)/n, rounds
-u = 2 for an all-reduce and 1 for a gather or scatter, C(W) = W + 2 sqrt(piece W) the seconds of bytes that take W and
-of cutting them into pieces, one level of switches, or several as one, take the least of
+A group is given by how many of its members meet at each level. With S bytes in all, n members, f =
+(n - 1)/n, rounds u = 2 for an all-reduce and 1 for a gather or scatter, C(W) = W + 2 sqrt(piece W)
+the seconds of bytes that take W and of cutting them into pieces, one level of switches, or several
+as one, take the least of
 
-    ring, halving-doubling   u (start/2 + steps latency) + C(u f S/B) + u S/(2 local)    steps n - 1; log2 n for n = 2^i
+    ring, halving-doubling   u (start/2 + steps latency) + C(u f S/B) + u S/(2 local)    steps n -
+                             1; log2 n for n = 2^i
     tree (all-reduce)        u (start/2 + log2(n) latency) + C(u S/B) + u S/(2 local)
-    in-switch (all-reduce)   start + 2 log2(n) latency + C(S/(in-switch share bandwidth)), a piece log2(n) times; alone
-    small, one level alone   small start + log2(n) small step + (S, of an all-reduce, or f S) / (small share bandwidth)
+    in-switch (all-reduce)   start + 2 log2(n) latency + C(S/(in-switch share bandwidth)), a piece
+                             log2(n) times; alone
+    small, one level alone   small start + log2(n) small step + (S, of an all-reduce, or f S) /
+                             (small share bandwidth)
 
-several as one have B = min over levels of share bandwidth x members below, the outermost level's start and latency, and
-no halving-doubling. A ring, and a torus of axes that a group takes extents e of, have the first way alone, a torus with
-sum (e - 1) steps; of their bandwidth they use the axes in use, half of one that is not closed. Level after level: an
-all-reduce scatters and gathers S inside and reduces S / members across.
+several as one have B = min over levels of share bandwidth x members below, the outermost level's
+start and latency, and no halving-doubling. A ring, and a torus of axes that a group takes extents e
+of, have the first way alone, a torus with sum (e - 1) steps; of their bandwidth they use the axes
+in use, half of one that is not closed. Level after level: an all-reduce scatters and gathers S
+inside and reduces S / members across.
 
-The library ``nccl`` has no halving-doubling, no level after level, small for an all-reduce alone, and an exchange
-begins its messages two at a time. The library ``rings`` knows the first way alone.
+The library ``nccl`` has no halving-doubling, no level after level, small for an all-reduce alone,
+and an exchange begins its messages two at a time. The library ``rings`` knows the first way alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,17 +37,30 @@ from .reading import cover, listed, number, only, positive, require, whole
 
 Floats = NDArray[np.float64]
 Members = tuple[int, ...]
-REACHED = ("share", "start_s", "local_bytes_per_s", "small_start_s", "small_share", "small_step_s", "piece_s",
+REACHED = ("share", "start_s", "local_bytes_per_s", "small_start_s", "small_share", "small_step_s",
+"piece_s",
            "in_switch_share")  # fmt: skip
 # A small step is a quarter of the level's latency where nothing is said of it.
-IDEAL, DATASHEET = (1.0, 0.0, np.inf, 0.0, 0.0, None, 0.0, 0.0), (0.8, 20e-6, np.inf, 13e-6, 0.15, None, 0.0, 0.0)
-LEVEL = ("name", "kind", "size", "bandwidth_bytes_per_s", "latency_s", "shape", "calibration", "of_chip")
+IDEAL, DATASHEET = (
+    (1.0, 0.0, np.inf, 0.0, 0.0, None, 0.0, 0.0),
+    (0.8, 20e-6, np.inf, 13e-6, 0.15, None, 0.0, 0.0),
+)
+LEVEL = (
+    "name",
+    "kind",
+    "size",
+    "bandwidth_bytes_per_s",
+    "latency_s",
+    "shape",
+    "calibration",
+    "of_chip",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level: groups of ``size``, bytes a second of a device, and what software reaches of it; axes of a ring or
-    torus, none of switches."""
+    """A level: groups of ``size``, bytes a second of a device, and what software reaches of it;
+    axes of a ring or torus, none of switches."""
 
     size: int
     bandwidth: float
@@ -58,8 +77,8 @@ class Level:
     axes: tuple[int, ...] = ()
 
     def stretch(self, n: int, alone: bool) -> tuple[float, tuple[int, ...]]:
-        """Bytes a second that so many members of a group reach, and the extents that they take; ``alone``: they are
-        spread over the level, so that they close a ring of their own."""
+        """Bytes a second that so many members of a group reach, and the extents that they take;
+        ``alone``: they are spread over the level, so that they close a ring of their own."""
         if not self.axes:
             return self.rate, (n,)
         axes, left, extents, share = (n,) if alone else self.axes, n, list[int](), 0.0
@@ -88,7 +107,9 @@ class Network:
 
     def at_links(self, bandwidth: float) -> "Network":
         """With another bandwidth of the innermost level."""
-        return replace(self, levels=(replace(self.levels[0], bandwidth=bandwidth), *self.levels[1:]))
+        return replace(
+            self, levels=(replace(self.levels[0], bandwidth=bandwidth), *self.levels[1:])
+        )
 
     def groups(self) -> list[int]:
         """Devices of a group of each level."""
@@ -105,22 +126,38 @@ def network_of(cluster: Mapping[str, Any], basis: str) -> Network:
     levels = []
     for table in listed(cluster["levels"], "levels"):
         level = only(table, "levels", LEVEL)
-        kind, size = "switch" if basis == "rings" else str(level["kind"]), whole(level["size"], "levels.size", 1)
+        kind, size = (
+            "switch" if basis == "rings" else str(level["kind"]),
+            whole(level["size"], "levels.size", 1),
+        )
         cover(kind in ("switch", "ring", "torus"), f"a level of kind {kind[:20]}")
-        shape = tuple(whole(extent, "levels.shape", 1) for extent in listed(level["shape"], "levels.shape"))
-        require(kind != "torus" or int(np.prod(shape)) == size, "levels.shape: it has not the level's members")
+        shape = tuple(
+            whole(extent, "levels.shape", 1) for extent in listed(level["shape"], "levels.shape")
+        )
+        require(
+            kind != "torus" or int(np.prod(shape)) == size,
+            "levels.shape: it has not the level's members",
+        )
         axes: tuple[int, ...] = shape if kind == "torus" else (size,) if kind == "ring" else ()
         latency = number(level["latency_s"], "latency")
-        said: dict[str, Any] = dict(zip(REACHED, IDEAL if basis in ("ideal", "rings") else DATASHEET, strict=True))
+        said: dict[str, Any] = dict(
+            zip(REACHED, IDEAL if basis in ("ideal", "rings") else DATASHEET, strict=True)
+        )
         given = set(level["calibration"])
         # Answers of version 1 and before know the first five alone.
         require(set(REACHED[:5]) <= given <= set(said), "levels.calibration: other keys")
         if basis == "calibrated":
-            said |= {key: number(v, f"levels.{key}") for key, v in level["calibration"].items() if v is not None}
+            said |= {
+                key: number(v, f"levels.{key}")
+                for key, v in level["calibration"].items()
+                if v is not None
+            }
         levels.append(
             Level(size, positive(level["bandwidth_bytes_per_s"], "bandwidth"), latency,
-                  said["share"], said["start_s"], said["local_bytes_per_s"], said["small_start_s"], said["small_share"],
-                  latency / 4 if said["small_step_s"] is None else said["small_step_s"], said["piece_s"],
+                  said["share"], said["start_s"], said["local_bytes_per_s"], said["small_start_s"],
+                  said["small_share"],
+                  latency / 4 if said["small_step_s"] is None else said["small_step_s"],
+                  said["piece_s"],
                   said["in_switch_share"], kind, axes)
         )  # fmt: skip
     require(bool(levels), "levels: there is none")
@@ -130,9 +167,13 @@ def network_of(cluster: Mapping[str, Any], basis: str) -> Network:
 
 
 def neighbours(network: Network, ranks: int) -> Members:
-    """How many of so many devices in a row meet at each level: groups of the level inside, full or begun."""
+    """How many of so many devices in a row meet at each level: groups of the level inside, full or
+    begun."""
     inner = [1, *network.groups()[:-1]]
-    return tuple(min(level.size, -(-ranks // size)) for level, size in zip(network.levels, inner, strict=True))
+    return tuple(
+        min(level.size, -(-ranks // size))
+        for level, size in zip(network.levels, inner, strict=True)
+    )
 
 
 def strided(network: Network, axes: Sequence[tuple[int, int]]) -> Members:
@@ -149,8 +190,8 @@ def strided(network: Network, axes: Sequence[tuple[int, int]]) -> Members:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """One level, or several as one: members, bytes a second, seconds of the steps of a ring through all of them and of
-    a tree, whether of switches, whether one level alone."""
+    """One level, or several as one: members, bytes a second, seconds of the steps of a ring through
+    all of them and of a tree, whether of switches, whether one level alone."""
 
     level: Level
     n: int
@@ -183,14 +224,20 @@ def _one(kind: str, own: _Stretch, size: Floats, library: str) -> Floats:
         best = np.minimum(best, level.start + 2.0 * log2(n) * level.latency + through)
     if own.alone and level.small_share > 0 and (reduces or not nccl):
         carried = size if reduces else share * size
-        small = level.small_start + log2(n) * level.small_step + carried / (level.small_share * level.bandwidth)
+        small = (
+            level.small_start
+            + log2(n) * level.small_step
+            + carried / (level.small_share * level.bandwidth)
+        )
         best = np.minimum(best, small)
     return np.asarray(best)
 
 
-def _used(network: Network, members: Members, spread: bool) -> tuple[list[_Stretch], list[int], float]:
-    """The levels at which members of a group meet, each alone; the extents that they take of tori, and the bytes a
-    second of all levels as one."""
+def _used(
+    network: Network, members: Members, spread: bool
+) -> tuple[list[_Stretch], list[int], float]:
+    """The levels at which members of a group meet, each alone; the extents that they take of tori,
+    and the bytes a second of all levels as one."""
     used, extents, rate, below = list[_Stretch](), list[int](), np.inf, 1
     for level, n in zip(network.levels, members, strict=True):
         if n > 1:
@@ -204,9 +251,11 @@ def _used(network: Network, members: Members, spread: bool) -> tuple[list[_Stret
     return used, extents, rate
 
 
-def collective(network: Network, kind: str, members: Members, size: Floats, ranks: int = 0) -> Floats:
-    """Seconds of a collective of each size, of the whole tensor, over a group of ``ranks`` neighbours; of as many as
-    its members make if not said, spread over the levels."""
+def collective(
+    network: Network, kind: str, members: Members, size: Floats, ranks: int = 0
+) -> Floats:
+    """Seconds of a collective of each size, of the whole tensor, over a group of ``ranks``
+    neighbours; of as many as its members make if not said, spread over the levels."""
     cover(kind in ("all_reduce", "all_gather", "reduce_scatter"), f"the collective {kind}")
     spread, ranks = ranks == 0, ranks or prod(members)
     if ranks == 1:
@@ -224,7 +273,8 @@ def collective(network: Network, kind: str, members: Members, size: Floats, rank
 
 
 def _level_after_level(kind: str, used: Sequence[_Stretch], size: Floats, library: str) -> Floats:
-    """Each level with what the inner ones leave of it; an all-reduce scatters and gathers at all but the outermost."""
+    """Each level with what the inner ones leave of it; an all-reduce scatters and gathers at all
+    but the outermost."""
     total, left = np.zeros_like(size), size
     for stretch in used:
         inner = kind == "all_reduce" and stretch is not used[-1]
@@ -235,8 +285,9 @@ def _level_after_level(kind: str, used: Sequence[_Stretch], size: Floats, librar
 
 
 def exchange(network: Network, work: tuple[str, int, int, int, int], once: bool) -> float:
-    """Seconds of an exchange of experts or of parts of a sequence (docs/cost.md, Exchanges): own bytes of a rank over
-    every ``stride``-th of a group; ``once``: a token goes to a node once and is copied there."""
+    """Seconds of an exchange of experts or of parts of a sequence (docs/cost.md, Exchanges): own
+    bytes of a rank over every ``stride``-th of a group; ``once``: a token goes to a node once and
+    is copied there."""
     kind, size, group, stride, copies = work
     members = strided(network, ((stride, group),))
     used = [level for level, n in zip(network.levels, members, strict=True) if n > 1]
@@ -262,8 +313,8 @@ def _sent(members: Members, size: float) -> list[float]:
 
 
 def _sent_once(members: Members, size: float, copies: int) -> list[float]:
-    """The same where a token with so many copies goes to a node once: of the bytes of a rank the share that the copies
-    reach of nodes, spread over the levels outside as the others are."""
+    """The same where a token with so many copies goes to a node once: of the bytes of a rank the
+    share that the copies reach of nodes, spread over the levels outside as the others are."""
     inner, nodes = members[0], prod(members[1:])
     reached = size / copies * (1 - (1 - 1 / nodes) ** copies)
     outside = [nodes * reached * share for share in _sent(members, 1.0)[1:]]
@@ -271,8 +322,8 @@ def _sent_once(members: Members, size: float, copies: int) -> list[float]:
 
 
 def _all_to_all(network: Network, members: Members, sent: Sequence[float]) -> float:
-    """The slowest level. On a ring or torus a byte goes a quarter of the way around on the average, a message half of
-    it at most."""
+    """The slowest level. On a ring or torus a byte goes a quarter of the way around on the average,
+    a message half of it at most."""
     late, slowest = 0.0, 0.0
     for level, n, size in zip(network.levels, members, sent, strict=True):
         if n == 1:

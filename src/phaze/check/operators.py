@@ -5,8 +5,9 @@ all        T tensor and V vector cores, or all N clusters for both, with the who
 paired     as many cores of either kind, min(T, V)
 one core   one core with 1/T (or 1/V) of the global buffer, of its bandwidth and of HBM's
 
-A core is a cluster of one array without a port. Lanes are fed at 6 bytes a lane and cycle; half of a core's buffer, or
-of a cluster's registers, keeps a row. A box of chips is a chip at its high corner that takes no more than any of them.
+A core is a cluster of one array without a port. Lanes are fed at 6 bytes a lane and cycle; half of
+a core's buffer, or of a cluster's registers, keeps a row. A box of chips is a chip at its high
+corner that takes no more than any of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,14 +29,16 @@ from .works import Lanes, Product, Work
 Floats = NDArray[np.float64]
 NOTHING = ("none", "network")
 CONSTANTS = frozenset({
-    "basis", "matrix_share", "hbm_share", "vector_hbm_share", "start_up_s", "vector_start_up_s", "block_cycles",
+    "basis", "matrix_share", "hbm_share", "vector_hbm_share", "start_up_s", "vector_start_up_s",
+    "block_cycles",
     "kept_row_bytes", "software_share", "clock_hz", "attention", "rates", "grouped_share",
 })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What hardware reaches of its peaks; ``clock``: the one measured of a given chip, ``rated``: that of its peak."""
+    """What hardware reaches of its peaks; ``clock``: the one measured of a given chip, ``rated``:
+    that of its peak."""
 
     matrix_share: float
     hbm_share: float
@@ -78,11 +81,14 @@ def constants_of(table: Mapping[str, Any]) -> Constants:
 
 
 def _cores(chips: Chips, kind: str, way: str) -> tuple[Floats, Floats]:
-    """How many clusters or vector units an operator has, and into how many shares the memories are cut."""
+    """How many clusters or vector units an operator has, and into how many shares the memories are
+    cut."""
     each = np.ones(len(chips))
     if way == "one core":
         return each, getattr(chips, f"low_{kind}" if isinstance(chips, Boxes) else kind)
-    return (np.minimum(chips.clusters, chips.vector_units) if way == "paired" else getattr(chips, kind)), each
+    return (
+        np.minimum(chips.clusters, chips.vector_units) if way == "paired" else getattr(chips, kind)
+    ), each
 
 
 def _arrays(chips: Chips, constants: Constants, way: str, fan_out: int) -> TensorParts:
@@ -91,9 +97,15 @@ def _arrays(chips: Chips, constants: Constants, way: str, fan_out: int) -> Tenso
     cores, shares = _cores(chips, "clusters", way)
     more: dict[str, float] = {"array_rate": constants.matrix_share, "lost": constants.lost}
     if not chips.of_cores:
-        more = {"array_rate": SUSTAINED, "latency": LATENCY, "fan_out": float(fan_out), "multicast": np.inf}
+        more = {
+            "array_rate": SUSTAINED,
+            "latency": LATENCY,
+            "fan_out": float(fan_out),
+            "multicast": np.inf,
+        }
     parts = tensor_parts(
-        cores, chips.rows, chips.columns, chips.operands, chips.global_buffer / shares, chips.global_width / shares,
+        cores, chips.rows, chips.columns, chips.operands, chips.global_buffer / shares,
+        chips.global_width / shares,
         fetched / shares, arrays=chips.arrays, sums=chips.sums, port=chips.port, **more,
     )  # fmt: skip
     if not isinstance(chips, Boxes):
@@ -101,7 +113,8 @@ def _arrays(chips: Chips, constants: Constants, way: str, fan_out: int) -> Tenso
     units = np.minimum(chips.unit_rate / chips.clock, parts.cores * chips.macs)
     corner = {field.name: getattr(parts, field.name) for field in fields(parts)}
     return BoxParts(
-        **corner, least_rows=chips.low_rows, least_columns=chips.low_columns, unit_rate=parts.array_rate * units,
+        **corner, least_rows=chips.low_rows, least_columns=chips.low_columns,
+        unit_rate=parts.array_rate * units,
         all_ports=chips.all_ports,
     )  # fmt: skip
 
@@ -110,7 +123,8 @@ def _lanes(chips: Chips, constants: Constants, way: str) -> VectorParts:
     """What vector work runs on."""
     cores, shares = _cores(chips, "vector_units", way)
     return VectorParts(
-        cores, chips.lanes, 6.0 * chips.lanes * chips.clock, np.minimum(constants.kept_row, 0.5 * chips.registers),
+        cores, chips.lanes, 6.0 * chips.lanes * chips.clock,
+        np.minimum(constants.kept_row, 0.5 * chips.registers),
         chips.clock, chips.global_buffer / shares, chips.global_bandwidth / shares,
         chips.hbm_bandwidth * constants.vector_hbm_share / shares,
         chips.lane_rate if isinstance(chips, Boxes) else np.full(len(chips), np.inf),
@@ -131,8 +145,8 @@ def _distinct(columns: Sequence[Floats]) -> tuple[list[Floats], NDArray[np.int64
 class Costs:
     """What works take on some chips, each distinct product and vector work once a part.
 
-    ``mapped``: products by their best mapping, else by what none undercuts; ``way``: all, paired or one core, of chips
-    of cores; ``prices``: joules count, too.
+    ``mapped``: products by their best mapping, else by what none undercuts; ``way``: all, paired or
+    one core, of chips of cores; ``prices``: joules count, too.
     """
 
     def __init__(
@@ -146,7 +160,9 @@ class Costs:
         arrays, lanes = _arrays(chips, constants, way, fan_out), _lanes(chips, constants, way)
         rated = chips.clock if constants.rated is None else constants.rated
         self.peak = 2.0 * arrays.cores * arrays.arrays * arrays.rows * arrays.columns * rated
-        columns, self._array = _distinct([*(getattr(arrays, f.name) for f in fields(arrays)), chips.clock])
+        columns, self._array = _distinct(
+            [*(getattr(arrays, f.name) for f in fields(arrays)), chips.clock]
+        )
         self._arrays, self._clock = type(arrays)(*columns[:-1]), columns[-1]
         columns, self._lane = _distinct([getattr(lanes, f.name) for f in fields(lanes)])
         self._lanes = VectorParts(*columns)
@@ -163,7 +179,8 @@ class Costs:
         return [each[self._array] for each in self._products[p]]
 
     def _vector(self, lanes: Lanes) -> list[Floats]:
-        """Seconds on every chip; with prices bytes through the global buffer, and from and to HBM."""
+        """Seconds on every chip; with prices bytes through the global buffer, and from and to
+        HBM."""
         if lanes not in self._vectors:
             more = vector_bytes(lanes, self._lanes) if self.prices is not None else ()
             self._vectors[lanes] = [vector_seconds(lanes, self._lanes), *more]
@@ -192,9 +209,19 @@ class Costs:
         total = prices.mac * sum(float(p.batch) * p.m * p.n * p.k for p in work.products)
         for p in work.products:
             _, hbm, moved, edge, port = self._product(self.constants.packed(p))
-            total = total + prices.edge * edge + prices.port * port + prices.shared * (moved + hbm) + prices.hbm * hbm
+            total = (
+                total
+                + prices.edge * edge
+                + prices.port * port
+                + prices.shared * (moved + hbm)
+                + prices.hbm * hbm
+            )
         if work.lanes is not None:
             _, moved, fetched = self._vector(work.lanes)
-            total = total + prices.lane * (work.lanes.operations * work.lanes.elements) + prices.vector * moved
+            total = (
+                total
+                + prices.lane * (work.lanes.operations * work.lanes.elements)
+                + prices.vector * moved
+            )
             total = total + prices.shared * (moved + fetched) + prices.hbm * fetched
         return np.asarray(total)

@@ -17,7 +17,8 @@ def led_to(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def in_series(nodes: Sequence[int], before: Sequence[int]) -> list[list[int]]:
-    """Nodes, in an order that can run, in components: all of one must end before any of the next starts.
+    """Nodes, in an order that can run, in components: all of one must end before any of the next
+    starts.
 
     ``before``: for every node the bits of all that must end before it.
     """

@@ -1,8 +1,9 @@
-"""Which operators of a pass run as one unit: collectives that a stack cuts, with the products beside them.
+"""Which operators of a pass run as one unit: collectives that a stack cuts, with the products
+beside them.
 
-Beside a collective stand the products that make a scatter's pieces or work on a gather's, and under companions in a
-backward pass those of weight gradients: they neither lead to it nor follow from it and read what the last products
-before it read. What a unit takes: :mod:`.passes`.
+Beside a collective stand the products that make a scatter's pieces or work on a gather's, and under
+companions in a backward pass those of weight gradients: they neither lead to it nor follow from it
+and read what the last products before it read. What a unit takes: :mod:`.passes`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +44,8 @@ def _pieces(kind: str, place: int, edges: Edges, matrix: set[int]) -> set[int]:
 
 
 def _of_weights(place: int, edges: Edges, reads: Sequence[set[int]], matrix: set[int]) -> set[int]:
-    """The products that neither lead to a collective nor follow from it, and read what the last ones before it read."""
+    """The products that neither lead to a collective nor follow from it, and read what the last
+    ones before it read."""
     into = [edge for edge in edges if edge[1] not in matrix]
     last = _walk(place, into, False) & matrix
     inputs = set[int]().union(*(reads[product] for product in last))
@@ -67,7 +69,9 @@ def _companions(own: Pass, edges: Edges, pieces: bool, weights: bool) -> dict[in
     return companions
 
 
-def _cuts(own: Pass, companions: Mapping[int, tuple[int, ...]], all_reduces: bool) -> list[CutCollective]:
+def _cuts(
+    own: Pass, companions: Mapping[int, tuple[int, ...]], all_reduces: bool
+) -> list[CutCollective]:
     """The collectives that a stack cuts, each with its products."""
     cuts = []
     for place, products in companions.items():
@@ -93,7 +97,8 @@ def _rings(own: Pass) -> list[CutCollective]:
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """Operators that run as one: the places of each unit, the unit of each place, and the edges between units."""
+    """Operators that run as one: the places of each unit, the unit of each place, and the edges
+    between units."""
 
     places: list[tuple[int, ...]]
     unit_of: dict[int, int]
@@ -111,7 +116,11 @@ def _units_of(count: int, edges: Edges, cuts: Sequence[CutCollective]) -> _Units
     for place in range(count):
         if place in unit_of:
             continue
-        circle = [other for other in range(count) if reached[place] >> other & 1 and reached[other] >> place & 1]
+        circle = [
+            other
+            for other in range(count)
+            if reached[place] >> other & 1 and reached[other] >> place & 1
+        ]
         unit_of |= dict.fromkeys(circle, len(units))
         units.append(tuple(circle))
     between = {(unit_of[tail], unit_of[head]) for tail, head in edges}
@@ -132,22 +141,33 @@ def _in_turn(count: int, edges: Edges, groups: Mapping[int, Sequence[int]]) -> b
 
 
 def _named(units: _Units, companions: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
-    """For units of collectives those of the products that they hide, as far as all of it can run in turn."""
+    """For units of collectives those of the products that they hide, as far as all of it can run in
+    turn."""
     named = dict[int, tuple[int, ...]]()
     for place, products in companions.items():
-        more = {**named, units.unit_of[place]: tuple(units.unit_of[product] for product in products)}
+        more = {
+            **named,
+            units.unit_of[place]: tuple(units.unit_of[product] for product in products),
+        }
         if products and _in_turn(len(units.places), units.edges, more):
             named = more
     return named
 
 
-def _exchanges(own: Pass, edges: Edges, units: _Units, hides: Exchanging) -> list[tuple[int, tuple[int, ...]]]:
-    """The exchanges of experts by unit, each with the units of shared experts that neither lead to it nor follow."""
+def _exchanges(
+    own: Pass, edges: Edges, units: _Units, hides: Exchanging
+) -> list[tuple[int, tuple[int, ...]]]:
+    """The exchanges of experts by unit, each with the units of shared experts that neither lead to
+    it nor follow."""
     if not (hides.share or hides.shared):
         return []
     shared, exchanges = set[int](), []
     for place, op in enumerate(own.operators):
-        if hides.shared and op.core in PRODUCTS and any("shared" in module for module in own.modules[place]):
+        if (
+            hides.shared
+            and op.core in PRODUCTS
+            and any("shared" in module for module in own.modules[place])
+        ):
             shared.add(place)
     for place, op in enumerate(own.operators):
         if op.kind == "all_to_all" and op.size("copies") > 1:
@@ -175,11 +195,16 @@ def _queues(own: Pass, units: _Units) -> Queues:
 
 def _launched(op: Operator) -> int:
     """Kernels that the host launches for an operator."""
-    return int(op.core != "none") + sum(part.sizes.get("kernels", 1) - 1 for part in op.parts or (op,))
+    return int(op.core != "none") + sum(
+        part.sizes.get("kernels", 1) - 1 for part in op.parts or (op,)
+    )
 
 
-def timed(own: Pass, rule: str, pieces: bool, backward: bool, host_s: float, exchanging: Exchanging) -> TimedPass:
-    """A fused pass under the rule serial, companions or links; ``pieces``: the stack cuts collectives."""
+def timed(
+    own: Pass, rule: str, pieces: bool, backward: bool, host_s: float, exchanging: Exchanging
+) -> TimedPass:
+    """A fused pass under the rule serial, companions or links; ``pieces``: the stack cuts
+    collectives."""
     companions_rule, links = rule == "companions", rule == "links"
     edges = [(before, place) for place, waits in enumerate(own.waits) for before in sorted(waits)]
     hides = backward and companions_rule

@@ -1,17 +1,19 @@
-"""The seconds of a pass by its schedule rule: serial and companions are a formula, links and icml24 a schedule or what
-none undercuts (docs/schedule.md, docs/cost.md).
+"""The seconds of a pass by its schedule rule: serial and companions are a formula, links and icml24
+a schedule or what none undercuts (docs/schedule.md, docs/cost.md).
 
-Under icml24 schedules place operators on cores (:class:`.schedules.CoreSchedules`). Under the others they run one after
-another, so a pass takes the sum of its units. A collective c that a stack cuts into n pieces (n ranks) is one unit with
-the products p beside it and all that lies between them (:mod:`.pass_units`):
+Under icml24 schedules place operators on cores (:class:`.schedules.CoreSchedules`). Under the
+others they run one after another, so a pass takes the sum of its units. A collective c that a stack
+cuts into n pieces (n ranks) is one unit with the products p beside it and all that lies between
+them (:mod:`.pass_units`):
 
     max(c, p) + min(c, p) / n + what lies between
 
-Where nothing is cut, companions take min(c, p) off the sum for each collective that the others leave room for. A ring
-of n ranks runs behind the attention A that reads what comes round: A + max(0, c - (n - 1)/n A). Of the exchanges of
-experts x_u, less what is hidden of them by now, a stack may hide what products of shared experts take beside them, and
-of the rest a share; the device takes no less than all of them. With the host the pass takes (device^3 + (operators x
-host time)^3)^(1/3).
+Where nothing is cut, companions take min(c, p) off the sum for each collective that the others
+leave room for. A ring of n ranks runs behind the attention A that reads what comes round: A +
+max(0, c - (n - 1)/n A). Of the exchanges of experts x_u, less what is hidden of them by now, a
+stack may hide what products of shared experts take beside them, and of the rest a share; the device
+takes no less than all of them. With the host the pass takes (device^3 + (operators x host
+time)^3)^(1/3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +35,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class WorkSeconds:
-    """Seconds of works on some chips, spread over all cores and, where schedules place operators, on one; how many
-    cores of each kind the chips have; ``paths``: whether bounds of schedules may take the dearest step."""
+    """Seconds of works on some chips, spread over all cores and, where schedules place operators,
+    on one; how many cores of each kind the chips have; ``paths``: whether bounds of schedules may
+    take the dearest step."""
 
     spread: Mapping[Work, Floats]
     one: Mapping[Work, Floats]
@@ -60,7 +63,8 @@ class WorkSeconds:
 
 @dataclass(frozen=True, slots=True)
 class CutCollective:
-    """A collective in ``pieces``, and the places of the products beside it; or a ring and its attention."""
+    """A collective in ``pieces``, and the places of the products beside it; or a ring and its
+    attention."""
 
     place: int
     pieces: int
@@ -76,8 +80,8 @@ class CutCollective:
 
 @dataclass(frozen=True, slots=True)
 class Exchanging:
-    """How a stack hides exchanges of experts: a share of them, behind shared experts; whether a token goes to a node
-    once."""
+    """How a stack hides exchanges of experts: a share of them, behind shared experts; whether a
+    token goes to a node once."""
 
     share: float = 0.0
     shared: bool = False
@@ -86,9 +90,9 @@ class Exchanging:
 
 @dataclass(frozen=True, slots=True)
 class TimedPass:
-    """A pass as units of places, each with what is cut inside it; ``beside``: units that a unit's collective hides,
-    ``exchanges``: units of exchanges of experts with those of the shared experts beside them; ``queues``: of the rule
-    links, ``placed``: of the rule icml24."""
+    """A pass as units of places, each with what is cut inside it; ``beside``: units that a unit's
+    collective hides, ``exchanges``: units of exchanges of experts with those of the shared experts
+    beside them; ``queues``: of the rule links, ``placed``: of the rule icml24."""
 
     own: Pass
     units: tuple[tuple[tuple[int, ...], tuple[CutCollective, ...]], ...]
@@ -110,7 +114,9 @@ class TimedPass:
                 waits[place] = exchange(network, work.collective, self.hides.once)
             else:
                 members = neighbours(network, group)
-                waits[place] = float(collective(network, kind, members, np.array([float(size)]), group)[0])
+                waits[place] = float(
+                    collective(network, kind, members, np.array([float(size)]), group)[0]
+                )
         return waits
 
     def _on_cores(self, times: WorkSeconds, waits: Floats) -> CoreSeconds:
@@ -158,7 +164,8 @@ class TimedPass:
         return units
 
     def seconds(self, spread: Floats, waits: Floats) -> Floats:
-        """Seconds on every chip, from those of operators [works, chips]; under links what no schedule undercuts."""
+        """Seconds on every chip, from those of operators [works, chips]; under links what no
+        schedule undercuts."""
         if not len(self.own.works):
             return np.zeros(spread.shape[1])
         units = self._units(spread, waits)
@@ -173,7 +180,9 @@ class TimedPass:
             device = self._less_exchanges(device, units, hidden)
         return self._with_host(device)
 
-    def _less_exchanges(self, device: Floats, units: Sequence[Floats], hidden: Mapping[int, Floats]) -> Floats:
+    def _less_exchanges(
+        self, device: Floats, units: Sequence[Floats], hidden: Mapping[int, Floats]
+    ) -> Floats:
         """The device without what a stack hides of exchanges, and no less than all of them."""
         left, busy = np.zeros_like(device), np.zeros_like(device)
         for unit, others in self.exchanges:

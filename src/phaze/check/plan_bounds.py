@@ -1,25 +1,30 @@
 """What no plan of a graph undercuts, on many chips at once (docs/placement.md).
 
-A *row* is all plans of S stages of a family at a stage of ZeRO whose replicas run m microbatches: d from ceil(M/m) to
-the most that the devices allow. With C the seconds of all layers and T the greatest stage, none of them takes less than
+A *row* is all plans of S stages of a family at a stage of ZeRO whose replicas run m microbatches: d
+from ceil(M/m) to the most that the devices allow. With C the seconds of all layers and T the
+greatest stage, none of them takes less than
 
-    laps T + share D + E,     T >= max( C / S, ceil(n / S) layers of a kind called n times )            (:func:`_floor`)
+    laps T + share D + E,     T >= max( C / S, ceil(n / S) layers of a kind called n times )
+                              (:func:`_floor`)
 
-where C counts transfers, what of ZeRO's collectives is exposed, and the least that must be recomputed: where at most k
-blocks fit without it, B - k are. Where every layer takes r times as long with what it recomputes, in all stages or in
-all but the last, S T >= r C or (S - 1 + r) T >= r C. The plans of a row are bounded apart by the outermost level that
-their boundaries cross, and the row by the least of these: one boundary and the way around cross that level, all others
-the fastest up to it. The stages beside that boundary take no less than their transfers, whatever hides them,
+where C counts transfers, what of ZeRO's collectives is exposed, and the least that must be
+recomputed: where at most k blocks fit without it, B - k are. Where every layer takes r times as
+long with what it recomputes, in all stages or in all but the last, S T >= r C or (S - 1 + r) T >= r
+C. The plans of a row are bounded apart by the outermost level that their boundaries cross, and the
+row by the least of these: one boundary and the way around cross that level, all others the fastest
+up to it. The stages beside that boundary take no less than their transfers, whatever hides them,
 
     T >= crossed + min(another, around) + starts                            (:mod:`.row_costs`)
 
-and transfers that run behind other chunks count in every T with the part that is always shown, as max(w, x) + r min(w,
-x) >= w + r x for 0 <= r <= 1. D is C with all of them, or of families with split backward passes the greatest of what
-its forms sum to over all stages. E is that of a stage with its share of the parameters.
+and transfers that run behind other chunks count in every T with the part that is always shown, as
+max(w, x) + r min(w, x) >= w + r x for 0 <= r <= 1. D is C with all of them, or of families with
+split backward passes the greatest of what its forms sum to over all stages. E is that of a stage
+with its share of the parameters.
 
-For models of equal blocks, T is sharper (:func:`_closed`): to beat a goal every stage must end within
-t = (goal - E - share D) / laps, so the stage of number s has room for at most a_s blocks, by time and memory in the
-mode that gives it most; if they do not add up to all blocks, no plan of the row beats the goal.
+For models of equal blocks, T is sharper (:func:`_closed`): to beat a goal every stage must end
+within t = (goal - E - share D) / laps, so the stage of number s has room for at most a_s blocks, by
+time and memory in the mode that gives it most; if they do not add up to all blocks, no plan of the
+row beats the goal.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,13 +57,21 @@ def _floor(space: PlanSpace, row: Row, costs: RowCosts, ends: Floats) -> Floats:
     """What no plan of a row undercuts whose batches end so late."""
     spared = 0.0 if space.job.stack.last_recomputes else 1.0
     shared = costs.slowdown * costs.layers / (row.stages + spared * (costs.slowdown - 1.0))
-    pace = np.maximum(np.maximum(np.maximum(costs.whole / row.stages, shared), costs.longest), costs.sent)
+    pace = np.maximum(
+        np.maximum(np.maximum(costs.whole / row.stages, shared), costs.longest), costs.sent
+    )
     laps, share = row.family.laps(row.rounds, row.stages), row.family.share(row.stages)
     return np.asarray(laps * pace + share * costs.filled + ends)
 
 
 def _closed(
-    space: PlanSpace, row: Row, held: FittingBlocks, chips: Chipwise, costs: RowCosts, ends: Floats, goal: Floats
+    space: PlanSpace,
+    row: Row,
+    held: FittingBlocks,
+    chips: Chipwise,
+    costs: RowCosts,
+    ends: Floats,
+    goal: Floats,
 ) -> NDArray[np.bool_]:
     """Chips on which no plan of a row beats the goal."""
     laps, chunks = row.family.laps(row.rounds, row.stages), row.family.chunks
@@ -86,17 +99,21 @@ def least_batches(
     spaces: Sequence[PlanSpace], chips: Chipwise, goal: Floats, known: Floats, sharp: bool,
     exact: ExactSolver | None = None,
 ) -> Floats:  # fmt: skip
-    """What no plan of each configuration undercuts, [configurations, chips], as far as it is below the goal;
-    ``sharp``: stages of equal blocks, too; ``exact``: plans one by one."""
+    """What no plan of each configuration undercuts, [configurations, chips], as far as it is below
+    the goal; ``sharp``: stages of equal blocks, too; ``exact``: plans one by one."""
     bounds = np.zeros(known.shape)
     for number, space in enumerate(spaces):
         index = np.flatnonzero(known[number] < goal)
         if len(index):
-            bounds[number, index] = _least_of_space(space, chips.taken(index), goal[index], sharp, exact)
+            bounds[number, index] = _least_of_space(
+                space, chips.taken(index), goal[index], sharp, exact
+            )
     return bounds
 
 
-def _least_of_space(space: PlanSpace, chips: Chipwise, goal: Floats, sharp: bool, exact: ExactSolver | None) -> Floats:
+def _least_of_space(
+    space: PlanSpace, chips: Chipwise, goal: Floats, sharp: bool, exact: ExactSolver | None
+) -> Floats:
     """What no plan of a configuration undercuts on every chip, as far as it is below the goal."""
     sums = chips.sums(space.graph)
     whole, longest = sums.forward + sums.backward, sums.both[sums.often > 0].max(axis=0)
@@ -111,16 +128,26 @@ def _least_of_space(space: PlanSpace, chips: Chipwise, goal: Floats, sharp: bool
     best = np.where(least >= limit, np.maximum(value, goal), np.inf)
     left = np.flatnonzero(least < limit)
     if len(left):
-        rows = list(space.rows(float(whole[left].min()), float(longest[left].min()), float(limit[left].max())))
+        rows = list(
+            space.rows(
+                float(whole[left].min()), float(longest[left].min()), float(limit[left].max())
+            )
+        )
         best[left] = _least_of_rows(space, rows, chips.taken(left), goal[left], sharp, exact)
     # Rows that none brings below the goal are not looked at, so more than it is not shown.
     return np.minimum(best, goal)
 
 
 def _least_of_rows(
-    space: PlanSpace, rows: Sequence[Row], chips: Chipwise, goal: Floats, sharp: bool, exact: ExactSolver | None
+    space: PlanSpace,
+    rows: Sequence[Row],
+    chips: Chipwise,
+    goal: Floats,
+    sharp: bool,
+    exact: ExactSolver | None,
 ) -> Floats:
-    """What no plan of some rows undercuts on every chip: seconds, or where more counts its value."""
+    """What no plan of some rows undercuts on every chip: seconds, or where more counts its
+    value."""
     limits, joules, bounds = list[Floats](), list[Floats](), list[Floats]()
     for row in rows:
         spent = np.zeros(len(goal))
@@ -144,7 +171,8 @@ def _least_of_rows(
 
 
 def _solve(
-    space: PlanSpace, rows: Sequence[Row], chips: Chipwise, limits: Sequence[Floats], bounds: list[Floats],
+    space: PlanSpace, rows: Sequence[Row], chips: Chipwise, limits: Sequence[Floats],
+    bounds: list[Floats],
     exact: ExactSolver,
 ) -> None:  # fmt: skip
     """Sharpen bounds that are below their limits to the best plans of their rows."""
@@ -162,7 +190,9 @@ def _solve(
             mine = below[number, some]
             if mine.any():
                 goals = np.where(mine, limits[number][some], 0.0)
-                bounds[number][some] = np.where(mine, solver.least(row, goals), bounds[number][some])
+                bounds[number][some] = np.where(
+                    mine, solver.least(row, goals), bounds[number][some]
+                )
 
 
 def row_bound(space: PlanSpace, row: Row, chips: Chipwise, goal: Floats, sharp: bool) -> Floats:
@@ -179,7 +209,12 @@ def row_bound(space: PlanSpace, row: Row, chips: Chipwise, goal: Floats, sharp: 
 
 
 def _row_bound(
-    space: PlanSpace, row: Row, held: FittingBlocks | None, chips: Chipwise, goal: Floats, sharp: bool
+    space: PlanSpace,
+    row: Row,
+    held: FittingBlocks | None,
+    chips: Chipwise,
+    goal: Floats,
+    sharp: bool,
 ) -> Floats:
     """The same by what fits, or where that is not known with nothing recomputed."""
     bound, costs = np.full(len(goal), np.inf), dict[int, RowCosts]()

@@ -35,8 +35,9 @@ def crossing(graph: PlanGraph) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Plans of S stages of a family, d from ``fewest`` to ``most`` replicas, at a ZeRO stage, with stages or replicas
-    as neighbours; ``rounds``: the least microbatches of a replica, of all ``microbatches``."""
+    """Plans of S stages of a family, d from ``fewest`` to ``most`` replicas, at a ZeRO stage, with
+    stages or replicas as neighbours; ``rounds``: the least microbatches of a replica, of all
+    ``microbatches``."""
 
     stages: int
     family: Family
@@ -48,8 +49,9 @@ class Row:
     orders: tuple[str, ...] = ORDERS
 
     def extremes(self) -> "tuple[Row, ...]":
-        """The row itself, or where replicas run different numbers of microbatches two rows of one degree: with M/d for
-        ceil(M/d) what bounds a plan is linear in 1/d, so that one of the two is no above any plan between them."""
+        """The row itself, or where replicas run different numbers of microbatches two rows of one
+        degree: with M/d for ceil(M/d) what bounds a plan is linear in 1/d, so that one of the two
+        is no above any plan between them."""
         if -(-self.microbatches // self.fewest) == self.rounds or self.fewest == self.most:
             return (self,)
         rows = []
@@ -60,8 +62,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class FittingBlocks:
-    """What fits in a row, whatever the chip: by stage number from the end and mode of the graph the most blocks, -1 for
-    none at all; ``plain``: blocks that fit without recomputing."""
+    """What fits in a row, whatever the chip: by stage number from the end and mode of the graph the
+    most blocks, -1 for none at all; ``plain``: blocks that fit without recomputing."""
 
     blocks: NDArray[np.int64]
     plain: int
@@ -69,8 +71,9 @@ class FittingBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The least synchronisation of a row and bytes of its optimizer step, for each size that some stage has, and ZeRO's
-    collectives of each distinct layer, forward and backward, of plans whose boundaries cross no level beyond one."""
+    """The least synchronisation of a row and bytes of its optimizer step, for each size that some
+    stage has, and ZeRO's collectives of each distinct layer, forward and backward, of plans whose
+    boundaries cross no level beyond one."""
 
     seconds: Floats
     step_bytes: Floats
@@ -79,10 +82,10 @@ class Ends:
 
 @dataclass(slots=True)
 class GraphParts:
-    """What the plans of a graph have in common, whatever configuration and memory: ``simple``: equal blocks in a row,
-    ``cut``: plans can be evaluated one by one; ``carried``: the least bytes over a boundary, ``around``: those around
-    the pipeline, ``arriving``: the least that a stage of a chain waits for at its first call; ``unsplit``: calls that a
-    stage of one device can hold."""
+    """What the plans of a graph have in common, whatever configuration and memory: ``simple``:
+    equal blocks in a row, ``cut``: plans can be evaluated one by one; ``carried``: the least bytes
+    over a boundary, ``around``: those around the pipeline, ``arriving``: the least that a stage of
+    a chain waits for at its first call; ``unsplit``: calls that a stage of one device can hold."""
 
     graph: PlanGraph
     job: Job
@@ -106,14 +109,20 @@ class GraphParts:
         self.unsplit = len(whole) if self.job.stack.unsplit and graph.width > 1 else 0
 
     def _equal_blocks(self) -> bool:
-        """Equal blocks in a row, as much entering each and crossing every boundary, with at most one call before and
-        one after them, and no ties of theirs."""
+        """Equal blocks in a row, as much entering each and crossing every boundary, with at most
+        one call before and one after them, and no ties of theirs."""
         graph = self.graph
         blocks = [call for call, is_block in enumerate(graph.block) if is_block]
         entering = {sum(size for _, head, size in graph.edges if head == call) for call in blocks}
         tied = any(graph.block[call] for tie in graph.ties for call in tie.calls)
         short = blocks[0] <= 1 and blocks[-1] >= len(graph.calls) - 2
-        return graph.equal and short and not tied and len(entering) <= 1 and len(set(crossing(graph))) <= 1
+        return (
+            graph.equal
+            and short
+            and not tied
+            and len(entering) <= 1
+            and len(set(crossing(graph))) <= 1
+        )
 
     @property
     def sets(self) -> StageSets | None:
@@ -123,12 +132,15 @@ class GraphParts:
         return self._sets[0]
 
     def stages(self, part: str, mode: int) -> StageBytes:
-        """Stages of 0, 1, 2 ... blocks with what lies before them (``first``), after them (``last``), or both."""
+        """Stages of 0, 1, 2 ... blocks with what lies before them (``first``), after them
+        (``last``), or both."""
         if (part, mode) not in self._stages:
             graph = self.graph
             blocks = [call for call, is_block in enumerate(graph.block) if is_block]
             before = list(range(blocks[0])) if part in ("first", "only") else []
-            after = list(range(blocks[-1] + 1, len(graph.calls))) if part in ("last", "only") else []
+            after = (
+                list(range(blocks[-1] + 1, len(graph.calls))) if part in ("last", "only") else []
+            )
             empty = not before and not after
             rows = []
             for count in range(1 if empty else 0, len(blocks) + 1):
@@ -142,7 +154,8 @@ class GraphParts:
 
 @dataclass(slots=True)
 class PlanSpace:
-    """The rows of one configuration of a model: its modes of recompute, its stages of ZeRO, a memory."""
+    """The rows of one configuration of a model: its modes of recompute, its stages of ZeRO, a
+    memory."""
 
     parts: GraphParts
     modes: tuple[int, ...]
@@ -173,9 +186,11 @@ class PlanSpace:
         return min(self.microbatches, self.job.devices // self.least_devices(stages, unsplit))
 
     def rows(self, seconds: float, longest: float, goal: float) -> Iterator[Row]:
-        """Rows that a chip with these seconds of all layers and of the longest may bring below the goal."""
+        """Rows that a chip with these seconds of all layers and of the longest may bring below the
+        goal."""
         total, blocks = self.microbatches, sum(self.graph.block)
-        # ZeRO 1 needs no more memory and no more time than ZeRO 0: weights are sent in no more bytes than gradients.
+        # ZeRO 1 needs no more memory and no more time than ZeRO 0: weights are sent in no more
+        # bytes than gradients.
         apart = self.graph.low > self.job.held.wire or self.shard > 0
         zeros = [zero for zero in self.zeros if zero or 1 not in self.zeros or apart]
         for family in allowed_families(self.graph, self.job):
@@ -189,7 +204,10 @@ class PlanSpace:
                     rounds = -(-total // most)
                     fewest = 1 if self.job.stack.flat else -(-total // rounds)
                     filled = 0.0 if family.split else family.share(stages) * seconds
-                    if family.laps(rounds, stages) * max(seconds / stages, longest) + filled >= goal:
+                    if (
+                        family.laps(rounds, stages) * max(seconds / stages, longest) + filled
+                        >= goal
+                    ):
                         break
                     if family.runs(rounds, stages):
                         for zero in zeros:
@@ -220,7 +238,9 @@ class PlanSpace:
         if row.stages == 1:
             flying = family.flying(row.rounds, 1, 1)
             for mode in self.modes_at(family, 1):
-                need = stage_bytes(graph, self.job, range(count), mode).needed(self.job, shape, flying)
+                need = stage_bytes(graph, self.job, range(count), mode).needed(
+                    self.job, shape, flying
+                )
                 fitting[0, mode] = blocks if need <= room else -1
             return FittingBlocks(fitting, int(fitting.max())) if (fitting >= 0).any() else None
         if not self.parts.simple:
@@ -229,8 +249,14 @@ class PlanSpace:
         if chunks == 1:
             least[0], least[-1] = int(graph.block[-1]), int(graph.block[0])
         numbers = range(1, row.stages + 1)
-        flying_at = np.array([family.flying(row.rounds, number, row.stages) for number in numbers])[:, None]
-        for part, places in (("last", slice(0, 1)), ("inner", slice(1, -1)), ("first", slice(-1, None))):
+        flying_at = np.array([family.flying(row.rounds, number, row.stages) for number in numbers])[
+            :, None
+        ]
+        for part, places in (
+            ("last", slice(0, 1)),
+            ("inner", slice(1, -1)),
+            ("first", slice(-1, None)),
+        ):
             for mode in self.modes_at(family, 1 if part == "last" else row.stages):
                 need = self.parts.stages(part, mode).needed(self.job, shape, flying_at[places])
                 most = ((need <= room).sum(axis=1) - 1) // chunks * chunks
@@ -241,16 +267,17 @@ class PlanSpace:
         return FittingBlocks(fitting, int(np.maximum(fitting[:, 0], 0).sum()))
 
     def end(self, row: Row, links: float) -> dict[int, Ends]:
-        """The least ends over all replicas of a row by the outermost level that its boundaries cross, on a network with
-        these innermost links; none where no replicas can share out the experts."""
+        """The least ends over all replicas of a row by the outermost level that its boundaries
+        cross, on a network with these innermost links; none where no replicas can share out the
+        experts."""
         key = row.stages, row.fewest, row.most, row.zero, row.orders, links
         if key not in self.ends:
             self.ends[key] = self._ends(row, self.job if links == 0 else self.job.at_links(links))
         return self.ends[key]
 
     def _sizes(self, row: Row) -> Size:
-        """Bytes of which some stage has no less: its share of each kind, the largest layer, and of equal blocks those
-        of the stage that has most."""
+        """Bytes of which some stage has no less: its share of each kind, the largest layer, and of
+        equal blocks those of the stage that has most."""
         graph, sent = self.graph, self.job.held.sent
         kinds = [graph.layers[kind] for kind in graph.calls]
         if self.job.stack.first_end:
@@ -269,7 +296,8 @@ class PlanSpace:
         return np.array([own for own, _ in rows]), np.array([own for _, own in rows])
 
     def _first_sizes(self, row: Row) -> Size:
-        """Bytes of which the first stage has no less: it holds all calls, or one that nothing leads to."""
+        """Bytes of which the first stage has no less: it holds all calls, or one that nothing leads
+        to."""
         graph, sent = self.graph, self.job.held.sent
         heads = {head for _, head, _ in graph.edges}
         sources = [call for call in range(len(graph.calls)) if call not in heads]
@@ -292,7 +320,9 @@ class PlanSpace:
                 if not shape.allowed:
                     continue
                 level = outermost_level(job.network, shape)
-                least = ends.get(level, Ends(nothing, nothing, (np.full(len(graph.layers), np.inf),) * 2))
+                least = ends.get(
+                    level, Ends(nothing, nothing, (np.full(len(graph.layers), np.inf),) * 2)
+                )
                 steps = np.minimum(least.step_bytes, step_bytes(job, shape, size))
                 whole = replicas_by_level(job.network, shape), experts_by_level(job.network, shape)
                 members = (level, *whole, *sharers_by_level(job.network, shape))

@@ -1,6 +1,8 @@
-"""The layers of a model as a plan sees them: parameters and bytes of each, calls in order, bytes between calls, ties.
+"""The layers of a model as a plan sees them: parameters and bytes of each, calls in order, bytes
+between calls, ties.
 
-Seconds of layers stand apart (:class:`LayerSeconds`): from operators on a chip, or as a document states them.
+Seconds of layers stand apart (:class:`LayerSeconds`): from operators on a chip, or as a document
+states them.
 """
 
 from dataclasses import dataclass
@@ -13,7 +15,8 @@ Floats = NDArray[np.float64]
 
 
 class ModeBytes(Protocol):
-    """A mode of recompute: bytes that every microbatch in flight keeps, and bytes beside them in the backward pass."""
+    """A mode of recompute: bytes that every microbatch in flight keeps, and bytes beside them in
+    the backward pass."""
 
     @property
     def kept(self) -> float: ...
@@ -31,11 +34,12 @@ class StatedMode:
 
 @dataclass(frozen=True, slots=True)
 class LayerBytes:
-    """A distinct layer: bytes in each mode, of which the first keeps all; parameters; bytes of logits and of gradient
-    buffers; parameters of experts; weights that are not trained, and those of experts among them.
+    """A distinct layer: bytes in each mode, of which the first keeps all; parameters; bytes of
+    logits and of gradient buffers; parameters of experts; weights that are not trained, and those
+    of experts among them.
 
-    ``buffer_kind``: a stage has the buffers of layers of one kind once; None: of this layer alone. ``sharded``:
-    whether tensor parallelism splits it.
+    ``buffer_kind``: a stage has the buffers of layers of one kind once; None: of this layer alone.
+    ``sharded``: whether tensor parallelism splits it.
     """
 
     modes: tuple[ModeBytes, ...]
@@ -59,10 +63,11 @@ class Tie:
 
 @dataclass(frozen=True, slots=True)
 class PlanGraph:
-    """A model at one width and microbatch: layers, the modes of recompute, calls, which of them are blocks, bytes
-    between calls, ties. ``equal``: the blocks stand in a row and are one like the other; ``context``: ranks that share
-    a sequence, ``group``: that share out experts; ``low``: what is sent of a gathered weight; ``still``: ties that are
-    not trained; ``every_mode``: all calls recompute, not the blocks alone."""
+    """A model at one width and microbatch: layers, the modes of recompute, calls, which of them are
+    blocks, bytes between calls, ties. ``equal``: the blocks stand in a row and are one like the
+    other; ``context``: ranks that share a sequence, ``group``: that share out experts; ``low``:
+    what is sent of a gathered weight; ``still``: ties that are not trained; ``every_mode``: all
+    calls recompute, not the blocks alone."""
 
     tensor: int
     microbatch: int
@@ -91,8 +96,8 @@ class PlanGraph:
 
 @dataclass(frozen=True, slots=True)
 class LayerSeconds:
-    """Seconds of the layers of a graph on every chip, [layers, chips]; of modes [modes, layers, chips]; of ``backward``
-    those of gradients of weights. ``exact``: no bounds."""
+    """Seconds of the layers of a graph on every chip, [layers, chips]; of modes [modes, layers,
+    chips]; of ``backward`` those of gradients of weights. ``exact``: no bounds."""
 
     forward: Floats
     backward: Floats
@@ -102,5 +107,10 @@ class LayerSeconds:
 
     def taken(self, index: NDArray[np.int64]) -> "LayerSeconds":
         """On some of the chips."""
-        own = self.forward[:, index], self.backward[:, index], self.again[:, :, index], self.weight[:, index]
+        own = (
+            self.forward[:, index],
+            self.backward[:, index],
+            self.again[:, :, index],
+            self.weight[:, index],
+        )
         return LayerSeconds(*own, self.exact)

@@ -1,7 +1,9 @@
-"""A plan on one chip: what it takes, and that no other in the degrees of its problem is faster (docs/plan.md).
+"""A plan on one chip: what it takes, and that no other in the degrees of its problem is faster
+(docs/plan.md).
 
-The steps are those of a model under rules cluster (:mod:`.model`), on a space of that chip alone: what no plan of a
-row undercuts, stages of equal blocks, and where these leave a row, its plans exactly, by labels.
+The steps are those of a model under rules cluster (:mod:`.model`), on a space of that chip alone:
+what no plan of a row undercuts, stages of equal blocks, and where these leave a row, its plans
+exactly, by labels.
 """
 
 from collections.abc import Mapping
@@ -21,27 +23,43 @@ NEAR = 1e-9
 
 
 def prove_plan(
-    problem: Mapping[str, Any], graphs: Mapping[str, Any], said: Mapping[str, Any], bound: float, watch: Watch,
+    problem: Mapping[str, Any], graphs: Mapping[str, Any], said: Mapping[str, Any], bound: float,
+    watch: Watch,
     quick: bool,
 ) -> Counted:  # fmt: skip
     """Prove the plan of a certificate; refuses what does not hold."""
     more = sorted(set(problem) - set(PROBLEM))
     cover(not more, f"the key {more[0] if more else ''} of a plan's problem")
-    tables, memories = listed(problem["models"], "models", 1), listed(problem["hbm_bytes"], "hbm_bytes", 1)
-    require(memories[0] == problem["chip"]["hbm"]["size_bytes"], "hbm_bytes: they are not the chip's")
+    tables, memories = (
+        listed(problem["models"], "models", 1),
+        listed(problem["hbm_bytes"], "hbm_bytes", 1),
+    )
+    require(
+        memories[0] == problem["chip"]["hbm"]["size_bytes"], "hbm_bytes: they are not the chip's"
+    )
     table = tables[0]
-    cover(table["training"]["machine"]["stack"]["stages"] == "layers", "plans under the rules icml24")
+    cover(
+        table["training"]["machine"]["stack"]["stages"] == "layers", "plans under the rules icml24"
+    )
     require_restrictions(table, problem.get("restricted", {}))
-    chip, fan_out, constants = given_chip(problem["chip"], constants_of(table["training"]["constants"]))
+    chip, fan_out, constants = given_chip(
+        problem["chip"], constants_of(table["training"]["constants"])
+    )
     fusion, multipliers = (listed(said[name], name, 1)[0] for name in ("fusion", "multipliers"))
     residency = problem["residency"] is True
-    model = model_of(table, graphs["models"][0], fusion, multipliers, residency, memories, fan_out, constants)
+    model = model_of(
+        table, graphs["models"][0], fusion, multipliers, residency, memories, fan_out, constants
+    )
     answer = listed(only(said["answer"], "answer", ("models",))["models"], "answer.models", 1)[0]
     watch("the plan")
     seconds, best = model.answer(answer, chip, float(memories[0])), said["best"]
-    require(abs(seconds - best) <= NEAR * seconds, f"best: {best!r}, and the plan takes {seconds!r}")
+    require(
+        abs(seconds - best) <= NEAR * seconds, f"best: {best!r}, and the plan takes {seconds!r}"
+    )
     mean = Mean("geometric", (1.0,), (float(table["training"]["batch"]),))
     counted = prove([model], mean, space_of_one(chip), (bound, bound), watch, quick)
     shown = quick or counted.least >= bound * (1 - NEAR)
-    require(shown, f"nothing shows that every plan takes {bound!r} s or more, only {counted.least!r}")
+    require(
+        shown, f"nothing shows that every plan takes {bound!r} s or more, only {counted.least!r}"
+    )
     return counted

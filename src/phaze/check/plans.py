@@ -1,4 +1,5 @@
-"""What the price of a plan is made of: bytes of stages, transfers, collectives (docs/placement.md)."""
+"""What the price of a plan is made of: bytes of stages, transfers, collectives
+(docs/placement.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +21,10 @@ Counts = tuple[float | Floats, float | Floats, float | Floats, float | Floats]
 
 @dataclass(frozen=True, slots=True)
 class StageBytes:
-    """Parameters of a stage, those of experts among them, the most dense ones that are held whole at once and the most
-    experts of a layer; bytes of buffers, kept and live ones of a mode; weights that are not trained, dense ones and the
-    most of them that are whole at once, experts and the most of a layer; of one stage or of several."""
+    """Parameters of a stage, those of experts among them, the most dense ones that are held whole
+    at once and the most experts of a layer; bytes of buffers, kept and live ones of a mode; weights
+    that are not trained, dense ones and the most of them that are whole at once, experts and the
+    most of a layer; of one stage or of several."""
 
     parameters: float | Floats
     experts: float | Floats
@@ -42,7 +44,8 @@ class StageBytes:
         still = self._shared(held.weight, shape.zero == 3, shape, self._frozen)
         return {
             "parameters": self._shared(held.weight, shape.zero >= 3, shape, self._trained) + still,
-            "gradients": self._shared(held.gradient, shape.zero >= 2, shape, self._trained) + self.buffers,
+            "gradients": self._shared(held.gradient, shape.zero >= 2, shape, self._trained)
+            + self.buffers,
             "optimizer": self._stepped(held.optimizer, shape),
             "activations": np.asarray(self.kept + self.live),
             "in_flight": np.asarray((flying - 1) * self.kept),
@@ -58,11 +61,13 @@ class StageBytes:
         return self.frozen, self.frozen_largest, self.frozen_experts, self.frozen_most
 
     def _shared(self, each: float, shared: bool, shape: Shape, counts: Counts) -> Floats:
-        """``each`` byte of a parameter: of all but the largest layer over the ranks that share it out, of that in full;
-        of dense ones and of experts."""
+        """``each`` byte of a parameter: of all but the largest layer over the ranks that share it
+        out, of that in full; of dense ones and of experts."""
         dense, largest, experts, most = counts
         ranks, apart = (shape.sharers, max(1.0, shape.experts_alike)) if shared else (1, 1.0)
-        return np.asarray(each * ((dense - largest) / ranks + largest + (experts - most) / apart + most))
+        return np.asarray(
+            each * ((dense - largest) / ranks + largest + (experts - most) / apart + most)
+        )
 
     def _stepped(self, each: float, shape: Shape) -> Floats:
         """``each`` byte of the optimizer's state of a parameter."""
@@ -76,12 +81,14 @@ class StageBytes:
 
     def size(self, job: Job) -> Size:
         """Bytes of dense parameters and of experts."""
-        return np.asarray(job.held.sent * (self.parameters - self.experts)), np.asarray(job.held.sent * self.experts)
+        return np.asarray(job.held.sent * (self.parameters - self.experts)), np.asarray(
+            job.held.sent * self.experts
+        )
 
 
 def layer_bytes(graph: PlanGraph, call: int, mode: int) -> tuple[float, float]:
-    """What a call keeps for each microbatch, and holds beside that while its backward runs; a full recompute keeps what
-    enters."""
+    """What a call keeps for each microbatch, and holds beside that while its backward runs; a full
+    recompute keeps what enters."""
     layer, last = graph.layers[graph.calls[call]], len(graph.names) - 1
     every = float(layer.modes[0].kept)
     if mode == 0:
@@ -96,7 +103,9 @@ def layer_bytes(graph: PlanGraph, call: int, mode: int) -> tuple[float, float]:
     return kept, (every - kept if mode == 1 else float(own.live)) + layer.logit_bytes
 
 
-def _activations(graph: PlanGraph, job: Job, calls: Sequence[int], mode: int) -> tuple[float, float]:
+def _activations(
+    graph: PlanGraph, job: Job, calls: Sequence[int], mode: int
+) -> tuple[float, float]:
     """What a stage keeps for each microbatch, and holds beside that."""
     own = [graph.layers[graph.calls[call]] for call in calls]
     rows = [layer_bytes(graph, call, mode) for call in calls]
@@ -105,7 +114,9 @@ def _activations(graph: PlanGraph, job: Job, calls: Sequence[int], mode: int) ->
     inside = set(calls)
     kept = sum(kept for kept, _ in rows)
     if mode == len(graph.names) - 1:
-        kept = sum(size for tail, head, size in graph.edges if head in inside and tail not in inside)
+        kept = sum(
+            size for tail, head, size in graph.edges if head in inside and tail not in inside
+        )
     every = sum(float(layer.modes[0].kept) for layer in own)
     return kept, every - kept + max(layer.logit_bytes for layer in own)
 
@@ -134,7 +145,9 @@ def stage_bytes(graph: PlanGraph, job: Job, calls: Sequence[int], mode: int) -> 
     still = [layer.frozen - layer.frozen_experts for layer in layers]
     still_experts = [layer.frozen_experts for layer in layers]
     # Gathers that run a layer ahead hold two layers at once; of experts they do not.
-    paired = job.stack.paired and not any(layer.experts or layer.frozen_experts for layer in graph.layers)
+    paired = job.stack.paired and not any(
+        layer.experts or layer.frozen_experts for layer in graph.layers
+    )
     largest = max(dense)
     if paired:
         largest = max(first + then for first, then in zip(dense, [*dense[1:], 0], strict=True))
@@ -164,19 +177,23 @@ def around_bytes(graph: PlanGraph) -> float:
     """The most bytes between two blocks in the order of calls."""
     blocks = [at for at, own in enumerate(graph.block) if own and graph.equal]
     first, last = (blocks[0], blocks[-1]) if blocks else (0, len(graph.calls) - 1)
-    cuts = [sum(s for tail, head, s in graph.edges if tail <= at < head) for at in range(first, max(last, 1))]
+    cuts = [
+        sum(s for tail, head, s in graph.edges if tail <= at < head)
+        for at in range(first, max(last, 1))
+    ]
     return max(cuts, default=0.0)
 
 
 def sent_seconds(graph: PlanGraph, job: Job, level: int, sizes: Floats) -> Floats:
-    """Seconds of messages of a microbatch across a level, cut over the tensor group where a stack does so."""
+    """Seconds of messages of a microbatch across a level, cut over the tensor group where a stack
+    does so."""
     lanes = graph.tensor if job.stack.scatters else 1
     return transfer(job.network, level, sizes / lanes)
 
 
 def around_seconds(graph: PlanGraph, job: Job, family: Family, level: int, size: float) -> float:
-    """Seconds of a microbatch's transfers of such a size from the last stage to the first, a pass: once between two
-    chunks."""
+    """Seconds of a microbatch's transfers of such a size from the last stage to the first, a pass:
+    once between two chunks."""
     if family.chunks == 1 or family.folded:
         return 0.0
     once = float(sent_seconds(graph, job, level, np.array([size]))[0])
@@ -184,7 +201,8 @@ def around_seconds(graph: PlanGraph, job: Job, family: Family, level: int, size:
 
 
 def moves(graph: PlanGraph, job: Job, shape: Shape, owner: Mapping[int, int]) -> list[float]:
-    """Seconds of a microbatch's transfers at every boundary, a pass; first and last the way around."""
+    """Seconds of a microbatch's transfers at every boundary, a pass; first and last the way
+    around."""
     if job.stack.arriving:
         return [0.0] * (shape.stages + 1)
     levels, inner = boundary_levels(job.network, shape), []
@@ -198,8 +216,8 @@ def moves(graph: PlanGraph, job: Job, shape: Shape, owner: Mapping[int, int]) ->
 def sent_behind(
     job: Job, shape: Shape, rounds: float, work: float | Floats, sent: float | Floats
 ) -> tuple[Floats, Floats]:
-    """A pass that waits for its transfers and for its chunks to start, and what of that other chunks hide: of work and
-    transfers the shorter, as often as there are other chunks."""
+    """A pass that waits for its transfers and for its chunks to start, and what of that other
+    chunks hide: of work and transfers the shorter, as often as there are other chunks."""
     shown = shape.family.shown(job.stack.overlapped, rounds, shape.stages)
     waited = work + (sent + (shape.family.chunks - 1) * job.stack.chunk_start)
     return np.asarray(waited), np.asarray((1 - shown) * np.minimum(work, sent))
@@ -228,7 +246,8 @@ def reduced_block(graph: PlanGraph, job: Job, seconds: LayerSeconds) -> tuple[fl
 
 
 def gathered(graph: PlanGraph, job: Job, shape: Shape) -> tuple[Floats, Floats]:
-    """Seconds of ZeRO's collectives of each distinct layer's parameters for a microbatch, forward and backward."""
+    """Seconds of ZeRO's collectives of each distinct layer's parameters for a microbatch, forward
+    and backward."""
     nothing = np.zeros(len(graph.layers))
     if shape.zero < 2:
         return nothing, nothing
@@ -240,7 +259,9 @@ def gathered(graph: PlanGraph, job: Job, shape: Shape) -> tuple[Floats, Floats]:
         return nothing, scattered
     still = sent * np.array([float(layer.frozen - layer.frozen_experts) for layer in layers])
     still_experts = sent * np.array([float(layer.frozen_experts) for layer in layers])
-    weights = over_replicas(job, shape, "all_gather", (dense + still, experts + still_experts), graph.low)
+    weights = over_replicas(
+        job, shape, "all_gather", (dense + still, experts + still_experts), graph.low
+    )
     return weights, weights + scattered
 
 
@@ -249,14 +270,19 @@ def tied_seconds(graph: PlanGraph, job: Job, shape: Shape, owner: Mapping[int, i
     outer, total = max([0, *boundary_levels(job.network, shape)]), 0.0
     for tie in graph.ties:
         if len({owner[call] for call in tie.calls}) > 1:
-            members = tuple(len(tie.calls) if at == outer else 1 for at in range(len(job.network.levels)))
+            members = tuple(
+                len(tie.calls) if at == outer else 1 for at in range(len(job.network.levels))
+            )
             size = np.array([job.held.wire * job.held.sent * tie.elements])
             total += float(collective(job.network, "all_reduce", members, size)[0])
     return total
 
 
-def plan_joules(graph: PlanGraph, job: Job, plan: Mapping[str, Any], spent: LayerJoules, hbm_j: float) -> float:
-    """The joules of a batch of a plan on one chip, beyond static power; its rules are checked elsewhere."""
+def plan_joules(
+    graph: PlanGraph, job: Job, plan: Mapping[str, Any], spent: LayerJoules, hbm_j: float
+) -> float:
+    """The joules of a batch of a plan on one chip, beyond static power; its rules are checked
+    elsewhere."""
     layers, size = 0.0, [0.0, 0.0]
     for calls, name in plan["stages"]:
         mode = graph.names.index(name)
@@ -269,14 +295,24 @@ def plan_joules(graph: PlanGraph, job: Job, plan: Mapping[str, Any], spent: Laye
         size = [size[0] + float(held.parameters - held.experts), size[1] + float(held.experts)]
     degrees = int(plan["zero"]), int(plan["data"]), int(plan.get("shard", 0))
     stepped = stepped_parameters(graph, degrees, size[0], size[1])
-    return job.microbatches(graph.microbatch) * graph.width * layers + stepped * job.held.update * hbm_j
+    return (
+        job.microbatches(graph.microbatch) * graph.width * layers
+        + stepped * job.held.update * hbm_j
+    )
 
 
-def stepped_parameters(graph: PlanGraph, degrees: tuple[int, int, int], dense: float, experts: float) -> float:
-    """Parameters that all devices together step, at a stage of ZeRO with so many replicas and ranks that share out."""
+def stepped_parameters(
+    graph: PlanGraph, degrees: tuple[int, int, int], dense: float, experts: float
+) -> float:
+    """Parameters that all devices together step, at a stage of ZeRO with so many replicas and ranks
+    that share out."""
     zero, data, shard = degrees
     groups = max(1.0, graph.context * data / shard) if shard else 1.0
-    return graph.tensor * groups * dense + graph.group * experts if zero else graph.width * data * (dense + experts)
+    return (
+        graph.tensor * groups * dense + graph.group * experts
+        if zero
+        else graph.width * data * (dense + experts)
+    )
 
 
 def allowed_families(graph: PlanGraph, job: Job) -> list[Family]:

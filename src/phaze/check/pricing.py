@@ -1,13 +1,16 @@
-"""The price of a plan: every figure that follows from its stages, and the rules that it must keep (docs/placement.md).
+"""The price of a plan: every figure that follows from its stages, and the rules that it must keep
+(docs/placement.md).
 
-    work       W = sum f, or sum b + sum g (what runs again); under the published rules no less than |e| / link +
-               f_k + ... + f_n of an edge that enters at the k-th layer, or + b_1 + ... + b_k of one that leaves there
-               (:func:`.stages.stage_passes`)
+    work       W = sum f, or sum b + sum g (what runs again); under the published rules no less than
+               |e| / link + f_k + ... + f_n of an edge that enters at the k-th layer, or + b_1 + ...
+               + b_k of one that leaves there (:func:`.stages.stage_passes`)
     exposed    of ZeRO's collectives v: v - min(h v, W), of the whole stage or layer by layer
     pass       F or R = W + exposed + transfer + (chunks - 1) chunk start
-    time       F + R - what other chunks hide of transfers                              (:func:`.plans.sent_behind`)
+    time       F + R - what other chunks hide of transfers
+               (:func:`.plans.sent_behind`)
     pace       greatest time; where all forwards run first the greatest F + the greatest R
-    batch      laps pace + share sum D + synchronisation + optimizer step + ties        (:mod:`.families`)
+    batch      laps pace + share sum D + synchronisation + optimizer step + ties
+               (:mod:`.families`)
 
 Synchronisation and step are those of the stage where both together take longest, or of the first.
 """
@@ -21,7 +24,15 @@ from numpy.typing import NDArray
 
 from .job import Job, Shape, Size, step_bytes, synchronised
 from .plan_graph import LayerSeconds, PlanGraph
-from .plans import StageBytes, gathered, moves, reduced_block, sent_behind, stage_bytes, tied_seconds
+from .plans import (
+    StageBytes,
+    gathered,
+    moves,
+    reduced_block,
+    sent_behind,
+    stage_bytes,
+    tied_seconds,
+)
 from .stages import stage_of, stage_passes
 
 Floats = NDArray[np.float64]
@@ -30,7 +41,8 @@ NOT_ONCE = "the stages do not hold every layer once, or one is empty"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A plan as it is stated: its degrees, and of each stage the calls and the mode; microbatches of a replica."""
+    """A plan as it is stated: its degrees, and of each stage the calls and the mode; microbatches
+    of a replica."""
 
     shape: Shape
     stages: tuple[tuple[tuple[int, ...], str], ...]
@@ -46,8 +58,9 @@ class Plan:
 class StagePrice:
     """A stage: seconds of a microbatch, bytes of a device, devices.
 
-    ``layers``: forward, backward and what runs again; ``exposed`` of ZeRO's collectives; ``passes`` with all that they
-    wait for, ``hidden``: what other chunks hide of that; ``sent``: transfers that run behind other chunks.
+    ``layers``: forward, backward and what runs again; ``exposed`` of ZeRO's collectives; ``passes``
+    with all that they wait for, ``hidden``: what other chunks hide of that; ``sent``: transfers
+    that run behind other chunks.
     """
 
     layers: tuple[float, float, float]
@@ -141,7 +154,8 @@ def in_even_chunks(graph: PlanGraph, plan: Plan) -> bool:
 
 
 def _exposed(job: Job, work: Sequence[float], whole: float, waits: Sequence[float]) -> float:
-    """What a pass does not hide of ZeRO's collectives: layer by layer where they run ahead, else of the stage."""
+    """What a pass does not hide of ZeRO's collectives: layer by layer where they run ahead, else of
+    the stage."""
     hidden = job.stack.hidden
     if job.stack.paired:
         return fsum(wait - min(hidden * wait, own) for own, wait in zip(work, waits, strict=True))
@@ -157,12 +171,17 @@ def _stage(
     mode, kinds = graph.names.index(name), [graph.calls[call] for call in calls]
     forward = [float(times.forward[kind, 0]) for kind in kinds]
     backward = [float(times.backward[kind, 0]) for kind in kinds]
-    again = [float(times.again[mode, graph.calls[call], 0]) if graph.recomputes(call) else 0.0 for call in calls]
+    again = [
+        float(times.again[mode, graph.calls[call], 0]) if graph.recomputes(call) else 0.0
+        for call in calls
+    ]
     layers = fsum(forward), fsum(backward), fsum(again)
     ahead, behind = layers[0], layers[1] + layers[2]
     if job.stack.arriving:
         rows = times.forward, times.backward, times.again[mode]
-        ahead, behind = (float(own[0]) for own in stage_passes(stage_of(graph, calls), *rows, job.stack.link))
+        ahead, behind = (
+            float(own[0]) for own in stage_passes(stage_of(graph, calls), *rows, job.stack.link)
+        )
     both = [own + more for own, more in zip(backward, again, strict=True)]
     waits = [[float(own[kind]) for kind in kinds] for own in gathers]
     exposed = _exposed(job, forward, ahead, waits[0]), _exposed(job, both, behind, waits[1])
@@ -186,23 +205,36 @@ def _stage(
 
 
 def _ends(
-    graph: PlanGraph, job: Job, shape: Shape, stages: Sequence[StagePrice], times: LayerSeconds, hbm_rate: float
+    graph: PlanGraph,
+    job: Job,
+    shape: Shape,
+    stages: Sequence[StagePrice],
+    times: LayerSeconds,
+    hbm_rate: float,
 ) -> tuple[float, float]:
     """Synchronisation and optimizer step of the stage whose end counts."""
     counted = stages[:1] if job.stack.first_end else stages
     pairs = [stage.held.size(job) for stage in counted]
-    size: Size = np.array([float(dense) for dense, _ in pairs]), np.array([float(experts) for _, experts in pairs])
+    size: Size = (
+        np.array([float(dense) for dense, _ in pairs]),
+        np.array([float(experts) for _, experts in pairs]),
+    )
     seconds = synchronised(job, shape, size, graph.low, reduced_block(graph, job, times))
     steps = step_bytes(job, shape, size) / hbm_rate
     longest = int(np.argmax(seconds + steps))
     return float(seconds[longest]), float(steps[longest])
 
 
-def price_of(graph: PlanGraph, job: Job, plan: Plan, times: LayerSeconds, hbm_rate: float) -> PlanPrice:
-    """Every figure of a plan on one chip; ``hbm_rate``: bytes a second that an optimizer step reaches."""
+def price_of(
+    graph: PlanGraph, job: Job, plan: Plan, times: LayerSeconds, hbm_rate: float
+) -> PlanPrice:
+    """Every figure of a plan on one chip; ``hbm_rate``: bytes a second that an optimizer step
+    reaches."""
     shape, family = plan.shape, plan.shape.family
     moved, gathers = moves(graph, job, shape, plan.owner), gathered(graph, job, shape)
-    stages = tuple(_stage(graph, job, plan, at, times, moved, gathers) for at in range(shape.stages))
+    stages = tuple(
+        _stage(graph, job, plan, at, times, moved, gathers) for at in range(shape.stages)
+    )
     forward = np.array([stage.passes[0] for stage in stages])
     backward = np.array([stage.passes[1] for stage in stages])
     weight = np.array([stage.weight for stage in stages])
@@ -212,4 +244,6 @@ def price_of(graph: PlanGraph, job: Job, plan: Plan, times: LayerSeconds, hbm_ra
     filled = fsum(family.filled(forward, backward, weight, shape.stages).tolist())
     pipeline = family.laps(plan.rounds, shape.stages) * pace + family.share(shape.stages) * filled
     synchronisation, step = _ends(graph, job, shape, stages, times, hbm_rate)
-    return PlanPrice(stages, pipeline, synchronisation, step, tied_seconds(graph, job, shape, plan.owner))
+    return PlanPrice(
+        stages, pipeline, synchronisation, step, tied_seconds(graph, job, shape, plan.owner)
+    )

@@ -1,8 +1,9 @@
-"""A plan as a command prints it (``phaze.plan/1``), held against the question that it answers: every figure, by the
-price that certificates are checked with. That no plan is faster is not shown here.
+"""A plan as a command prints it (``phaze.plan/1``), held against the question that it answers:
+every figure, by the price that certificates are checked with. That no plan is faster is not shown
+here.
 
-The question is a document too: rules as values, devices, memory, network, and of every tensor width the layers with
-their seconds and bytes.
+The question is a document too: rules as values, devices, memory, network, and of every tensor width
+the layers with their seconds and bytes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +41,12 @@ def _layer(row: Table, sent: float, group: int) -> LayerBytes:
     between = [StatedMode(more["bytes"], more["live_bytes"]) for more in row["more"]]
     frozen = row["frozen"]
     return LayerBytes(
-        modes=(StatedMode(every), StatedMode(every if selective is None else selective), *between, StatedMode(0.0)),
+        modes=(
+            StatedMode(every),
+            StatedMode(every if selective is None else selective),
+            *between,
+            StatedMode(0.0),
+        ),
         parameters=row["parameter_bytes"] / sent,
         logit_bytes=row["live_bytes"],
         buffer_bytes=row["buffer_bytes"],
@@ -91,7 +97,9 @@ def graph_of(question: Table, width: str) -> tuple[PlanGraph, LayerSeconds]:
         still=_ties([(row["frozen"]["tied"], row["frozen"]["tied_bytes"]) for row in rows], sent),
         every_mode=True,
     )
-    forward, backward = (np.array([[row[name]] for row in rows]) for name in ("forward_s", "backward_s"))
+    forward, backward = (
+        np.array([[row[name]] for row in rows]) for name in ("forward_s", "backward_s")
+    )
     weight = np.array([[row["weight_s"] or 0.0] for row in rows])
     again = np.array([_again(row) for row in rows]).T[:, :, None]
     return graph, LayerSeconds(forward, backward, again, weight, True)
@@ -120,7 +128,15 @@ def job_of(question: Table) -> Job:
         rules["weight_wire"],
     )  # fmt: skip
     network = network_of(question["cluster"], question["prices"])
-    return Job(question["devices"], question["microbatches"], stack, network, held, question["headroom"], None)
+    return Job(
+        question["devices"],
+        question["microbatches"],
+        stack,
+        network,
+        held,
+        question["headroom"],
+        None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +156,11 @@ class PlanUnderCheck:
         modes = self.question["rules"]["modes"] if recompute == "best" else [recompute]
         broken = list(broken_rules(self.graph, self.job, self.plan, modes))
         # A plan that is given may have uneven chunks; nothing is proved of it, and its bound is 0.
-        if not broken and self.document["lower_bound_s"] > 0 and not in_even_chunks(self.graph, self.plan):
+        if (
+            not broken
+            and self.document["lower_bound_s"] > 0
+            and not in_even_chunks(self.graph, self.plan)
+        ):
             broken.append("the blocks of a stage are not a multiple of its chunks")
         if broken:
             yield from broken
@@ -167,7 +187,11 @@ class PlanUnderCheck:
                 "memory_bytes": stage.need,
                 "devices": stage.devices,
             }
-            true |= {name: sent for name, sent in zip(TRANSFERS, stage.sent, strict=True) if sent or name in row}
+            true |= {
+                name: sent
+                for name, sent in zip(TRANSFERS, stage.sent, strict=True)
+                if sent or name in row
+            }
             if self.plan.shape.family.split:
                 true["weight_s"] = stage.weight
             for name, value in true.items():
@@ -187,10 +211,15 @@ class PlanUnderCheck:
             yield f"feasible is wrong: {most!r} bytes are enough, as there are {there!r}"
 
     def _breakdown(self, price: PlanPrice) -> Iterator[str]:
-        """Stages that tie for the slowest differ in the last bits only, and the breakdown may show any one of them."""
+        """Stages that tie for the slowest differ in the last bits only, and the breakdown may show
+        any one of them."""
         stated, room = self.document["breakdown"], TOLERANCE * price.batch
         slowest = max(stage.time for stage in price.stages)
-        possible = [price.breakdown(self.plan.rounds, stage) for stage in price.stages if _same(stage.time, slowest)]
+        possible = [
+            price.breakdown(self.plan.rounds, stage)
+            for stage in price.stages
+            if _same(stage.time, slowest)
+        ]
         if set(stated) != set(possible[0]) or abs(fsum(stated.values()) - price.batch) > room:
             yield "the breakdown does not sum to the step time"
             return
@@ -211,9 +240,13 @@ class PlanUnderCheck:
         passes, sent = list[tuple[float, float, float]](), [stage.sent for stage in price.stages]
         for stage in price.stages:
             weight = stage.weight if family.split else 0.0
-            passes.append((stage.passes[0] - stage.sent[0], stage.passes[1] - stage.sent[1] - weight, weight))
+            passes.append(
+                (stage.passes[0] - stage.sent[0], stage.passes[1] - stage.sent[1] - weight, weight)
+            )
         behind = sent if family.hides(self.job.stack.overlapped) else ()
-        least, most = (end + price.end for end in events_range(family, passes, self.plan.rounds, behind))
+        least, most = (
+            end + price.end for end in events_range(family, passes, self.plan.rounds, behind)
+        )
         if not (_same(stated, least) or least <= stated <= most * (1 + TOLERANCE)):
             more = "" if least == most else f" to {most!r}"
             yield f"simulated_s should be {least!r}{more}"
@@ -224,16 +257,24 @@ class PlanUnderCheck:
         if "tokens_per_s" not in document:
             return
         tokens = document["batch"] * document["sequence"] / price.batch
-        true = {"tokens_per_s": tokens, "tokens_per_s_per_device": tokens / document["devices"], "devices_used": used}
+        true = {
+            "tokens_per_s": tokens,
+            "tokens_per_s_per_device": tokens / document["devices"],
+            "devices_used": used,
+        }
         for name, value in true.items():
             if not _same(document[name], value):
                 yield f"{name} should be {value!r}"
-        if -(-document["batch"] // document["microbatch"]) != self.job.batch or document["devices"] != self.job.devices:
+        if (
+            -(-document["batch"] // document["microbatch"]) != self.job.batch
+            or document["devices"] != self.job.devices
+        ):
             yield "batch, microbatch or devices are not those of the question"
 
 
 def _family(rules: Table, name: Any, chunks: Any) -> Family | None:
-    """The family that a document means: by its name, or the first with so many chunks that needs none."""
+    """The family that a document means: by its name, or the first with so many chunks that needs
+    none."""
     for row in rules["families"]:
         family = Family(row["name"], row["chunks"], row["most_stages"] == 1)
         if row["chunks"] == chunks and (name == row["name"] or (name is None and not family.split)):
@@ -245,12 +286,17 @@ def _width_of(question: Table, document: Table) -> str | None:
     """The devices of a stage that a document means, if the question has such a width."""
     tensor = document.get("tensor")
     width = f"{tensor * question['sharing']['context']}" if type(tensor) is int else ""
-    there = "stages" in document and width in question["widths"] and type(document.get("chunks", 1)) is int
+    there = (
+        "stages" in document
+        and width in question["widths"]
+        and type(document.get("chunks", 1)) is int
+    )
     return width if there else None
 
 
 def _unlike_question(question: Table, document: Table) -> str:
-    """What a document says of degrees that the question does not ask for; empty where all is as it asks."""
+    """What a document says of degrees that the question does not ask for; empty where all is as it
+    asks."""
     data, sharing = document.get("data"), question["sharing"]
     if type(data) is not int or not 1 <= data <= question["microbatches"]:
         return "data or family is out of range"
@@ -260,11 +306,16 @@ def _unlike_question(question: Table, document: Table) -> str:
     return ""
 
 
-def _unlike_layers(question: Table, document: Table, graph: PlanGraph, stages: Sequence[StatedStage]) -> str:
+def _unlike_layers(
+    question: Table, document: Table, graph: PlanGraph, stages: Sequence[StatedStage]
+) -> str:
     """Why the stages of a document are none of the question's; empty where they are."""
     if not holds_all(graph, stages):
         return NOT_ONCE
-    if document.get("pipeline") != len(stages) or document.get("order", "") not in question["rules"]["orders"]:
+    if (
+        document.get("pipeline") != len(stages)
+        or document.get("order", "") not in question["rules"]["orders"]
+    ):
         return "pipeline or order is wrong"
     if any(list(calls) != sorted(calls) for calls, _ in stages):
         return "layers are not in the order in which they run"
@@ -272,7 +323,8 @@ def _unlike_layers(question: Table, document: Table, graph: PlanGraph, stages: S
 
 
 def plan_faults(question: Table, document: Table) -> list[str]:
-    """What a ``phaze.plan/1``, fitting or not, says in answer to a question and that is not so; one sentence each."""
+    """What a ``phaze.plan/1``, fitting or not, says in answer to a question and that is not so; one
+    sentence each."""
     rules, sharing = question["rules"], question["sharing"]
     named = document.get("schema"), document.get("rules")
     if named != ("phaze.plan/1", rules["name"]) or type(document.get("feasible")) is not bool:

@@ -1,23 +1,26 @@
-"""A matrix product on parts of chips (docs/cost.md, Products): what no mapping beats. All mappings: :mod:`.mappings`.
+"""A matrix product on parts of chips (docs/cost.md, Products): what no mapping beats. All mappings:
+:mod:`.mappings`.
 
-A part has N cores of c arrays R x C, each core with U bytes of operands and S of sums behind a port of p bytes a unit
-of time; a read of the global buffer reaches F cores, no more than ``multicast`` in one direction. A chip of cores has
-one array a core, sums in the buffer of operands (S infinite) and an unlimited port. A tile is made by down x across =
-c arrays together (own = 1), or every array has one (own = c); one array makes mt x nt of it, bm = min(m, down mt), bn
-= min(n, across nt).
+A part has N cores of c arrays R x C, each core with U bytes of operands and S of sums behind a port
+of p bytes a unit of time; a read of the global buffer reaches F cores, no more than ``multicast``
+in one direction. A chip of cores has one array a core, sums in the buffer of operands (S infinite)
+and an unlimited port. A tile is made by down x across = c arrays together (own = 1), or every array
+has one (own = c); one array makes mt x nt of it, bm = min(m, down mt), bn = min(n, across nt).
 
     drain  = latency + 2R + C - 2 + written / p
     each   = array cycles + lost blocks + (0 if 8 bm bn own <= S else drain)
-    busy   = max((waves each + drain) / array rate, waves moved / edge rate, waves max(asked, written) / p)
+    busy   = max((waves each + drain) / array rate, waves moved / edge rate, waves max(asked,
+           written) / p)
 
-**No mapping beats** (:func:`least`): tiles cover the product and every visit of an array takes at least its rows, so
+**No mapping beats** (:func:`least`): tiles cover the product and every visit of an array takes at
+least its rows, so
 
     N c cycles >= batch min( ceil(m/R) ceil(n/C) max(k, R),  ceil(n/R) ceil(m/C) max(k, R),
                              ceil(k/R) ceil(n/C) max(m, R),  ceil(k/R) ceil(m/C) max(n, R) )
 
-plus one drain; nor, with sums of at most ``room`` elements, the ports: every core asks for e batch k (m n / bn + n m /
-bm) / N bytes with bm bn <= room. Room is S / 8 where the next tile starts at once, else S / 4 with a drain a wave. Nor
-the operands that half of the global buffer does not hold.
+plus one drain; nor, with sums of at most ``room`` elements, the ports: every core asks for e batch
+k (m n / bn + n m / bm) / N bytes with bm bn <= room. Room is S / 8 where the next tile starts at
+once, else S / 4 with a drain a wave. Nor the operands that half of the global buffer does not hold.
 """
 
 from collections.abc import Mapping
@@ -37,7 +40,8 @@ SUM = 4.0
 LATENCY, SUSTAINED = 1000.0, 0.95
 """Cycles of a cluster's first and last bytes, and what its arrays sustain: docs/silicon.md."""
 CORE: Mapping[str, float] = MappingProxyType({
-    "arrays": 1.0, "sums": np.inf, "port": np.inf, "array_rate": 1.0, "latency": 0.0, "lost": 0.0, "fan_out": np.inf,
+    "arrays": 1.0, "sums": np.inf, "port": np.inf, "array_rate": 1.0, "latency": 0.0, "lost": 0.0,
+    "fan_out": np.inf,
     "multicast": MULTICAST,
 })  # fmt: skip
 
@@ -120,14 +124,16 @@ class BoxParts(TensorParts):
 
 
 def tensor_parts(
-    cores: Floats, rows: Floats, columns: Floats, operands: Floats, buffer: Floats, global_rate: Floats,
+    cores: Floats, rows: Floats, columns: Floats, operands: Floats, buffer: Floats,
+    global_rate: Floats,
     hbm_rate: Floats, **more: Floats | float,
 ) -> TensorParts:  # fmt: skip
-    """Parts in cycles: rates are bytes a cycle. What is not given is that of a core: one array, sums in the buffer of
-    operands, no port."""
+    """Parts in cycles: rates are bytes a cycle. What is not given is that of a core: one array,
+    sums in the buffer of operands, no port."""
     wide = {name: np.full(len(cores), more.get(name, usual)) for name, usual in CORE.items()}
     return TensorParts(
-        cores=cores, rows=rows, columns=columns, operands=operands, edge_rate=2.0 * rows + 6.0 * columns,
+        cores=cores, rows=rows, columns=columns, operands=operands,
+        edge_rate=2.0 * rows + 6.0 * columns,
         buffer=buffer, global_rate=global_rate, hbm_rate=hbm_rate, **wide,
     )  # fmt: skip
 
@@ -158,7 +164,9 @@ def _spread_of(room: Floats, m: float, n: float) -> Floats:
 def _least_tiles(p: Product, parts: TensorParts) -> Floats:
     """Cycles of all arrays together that tiles of a product take."""
     r, c, m, n, k = parts.rows, parts.columns, float(p.m), float(p.n), float(p.k)
-    outputs = np.minimum(np.ceil(m / r) * np.ceil(n / c), np.ceil(n / r) * np.ceil(m / c)) * np.maximum(k, parts.visit)
+    outputs = np.minimum(
+        np.ceil(m / r) * np.ceil(n / c), np.ceil(n / r) * np.ceil(m / c)
+    ) * np.maximum(k, parts.visit)
     weights = np.ceil(n / c) * np.maximum(m, parts.visit)
     inputs = np.ceil(m / c) * np.maximum(n, parts.visit)
     held = np.minimum(weights, inputs) * np.ceil(k / r)
@@ -172,7 +180,10 @@ def least(p: Product, parts: TensorParts) -> Floats:
     m, n, e = float(p.m), float(p.n), float(p.e)
     outputs, macs = p.batch * m * n, p.batch * m * n * float(p.k)
     tiles = _least_tiles(p, parts) / (parts.cores * parts.arrays)
-    work, once = np.maximum(tiles, parts.array_rate * macs / parts.most_rate), parts.arrays * parts.rows * parts.columns
+    work, once = (
+        np.maximum(tiles, parts.array_rate * macs / parts.most_rate),
+        parts.arrays * parts.rows * parts.columns,
+    )
     best = np.full(len(parts), np.inf)
     for bytes_an_output, drains_a_wave in ((8.0, 0.0), (4.0, 1.0)):
         fitting = once if drains_a_wave else np.minimum(once, parts.sums / 8.0)

@@ -1,4 +1,5 @@
-"""Documents read strictly, digests, and the two ways in which a check ends before it has proved everything."""
+"""Documents read strictly, digests, and the two ways in which a check ends before it has proved
+everything."""
 
 import hashlib
 import json
@@ -12,7 +13,8 @@ MOST_BYTES = 1 << 28
 
 
 class RefusedError(Exception):
-    """The claim does not hold, or nothing shows that it does; the message is the first line that fails."""
+    """The claim does not hold, or nothing shows that it does; the message is the first line that
+    fails."""
 
 
 class NotCoveredError(Exception):
@@ -77,7 +79,10 @@ def digest_of(value: Any) -> str:
 def number(value: Any, where: str, least: float = 0.0, most: float = 1e300) -> float:
     """A number within limits."""
     fine = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    require(fine and least <= value <= most, f"{where}: {str(value)[:40]} is not a number from {least:g} to {most:g}")
+    require(
+        fine and least <= value <= most,
+        f"{where}: {str(value)[:40]} is not a number from {least:g} to {most:g}",
+    )
     return float(value)
 
 
@@ -98,11 +103,17 @@ def whole(value: Any, where: str, least: int = 0, most: int = 1 << 62) -> int:
 def listed(value: Any, where: str, length: int | None = None) -> Sequence[Any]:
     """A list, of a given length if any."""
     require(isinstance(value, list), f"{where}: it is not a list")
-    require(length is None or len(value) == length, f"{where}: it has {len(value)} entries, not {length}")
+    require(
+        length is None or len(value) == length,
+        f"{where}: it has {len(value)} entries, not {length}",
+    )
     return list(value)
 
 
 def only(value: Any, where: str, keys: Sequence[str]) -> dict[str, Any]:
     """A table with exactly these keys."""
-    require(isinstance(value, dict) and set(value) == set(keys), f"{where}: its keys are not {', '.join(keys)}")
+    require(
+        isinstance(value, dict) and set(value) == set(keys),
+        f"{where}: its keys are not {', '.join(keys)}",
+    )
     return dict(value)

@@ -1,14 +1,17 @@
-"""The modes in which a stack holds the activations of a layer (docs/plan.md, Memory): kept bytes, and what runs again.
+"""The modes in which a stack holds the activations of a layer (docs/plan.md, Memory): kept bytes,
+and what runs again.
 
-A mode recomputes a region of the forward pass. What the region wrote is no source any more, unless others read it or it
-leaves the layer (a region that *drops* its results keeps none of them). Then
+A mode recomputes a region of the forward pass. What the region wrote is no source any more, unless
+others read it or it leaves the layer (a region that *drops* its results keeps none of them). Then
 
-    kept    the least bytes that all that is wanted can be made from                          (saving.least_kept)
+    kept    the least bytes that all that is wanted can be made from
+            (saving.least_kept)
     again   the operators of the region between what is kept and what is wanted
 
-none, selective (attention scores; or all but every second product and attention), the unions of modules that a stack
-offers, by bytes moved for each byte saved, alternate (full in every second block), full (inputs are kept), and any of
-them with what it keeps in the memory of the host (offload).
+none, selective (attention scores; or all but every second product and attention), the unions of
+modules that a stack offers, by bytes moved for each byte saved, alternate (full in every second
+block), full (inputs are kept), and any of them with what it keeps in the memory of the host
+(offload).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,8 +27,8 @@ FLOP_A_BYTE, MOST_UNIONS, WORTH = 300.0, 5, 0.01
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How a stack keeps activations: the key ``saves``, bytes of a logit, what selective means, modules, unions,
-    whether they may wait in the memory of the host."""
+    """How a stack keeps activations: the key ``saves``, bytes of a logit, what selective means,
+    modules, unions, whether they may wait in the memory of the host."""
 
     saves: str
     logit_bytes: float | None
@@ -37,8 +40,8 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Bytes that each microbatch in flight keeps, bytes beside them while backward runs (logits aside), what runs
-    again, and which share of it; bytes that the host keeps."""
+    """Bytes that each microbatch in flight keeps, bytes beside them while backward runs (logits
+    aside), what runs again, and which share of it; bytes that the host keeps."""
 
     name: str
     kept: int
@@ -59,13 +62,23 @@ def _flops(operator: Traced) -> float:
         return 2.0 * op.size("batch") * op.size("m") * op.size("n") * op.size("k")
     if op.kind in ("attention", "attention_backward"):
         w, v, back = op.size("width"), op.size("value_width"), op.kind == "attention_backward"
-        return 2.0 * op.size("batch") * op.size("queries") * op.size("keys") * (3 * w + 2 * v if back else w + v)
+        return (
+            2.0
+            * op.size("batch")
+            * op.size("queries")
+            * op.size("keys")
+            * (3 * w + 2 * v if back else w + v)
+        )
     return 0.0
 
 
 def _effort(trace: Trace) -> float:
     """Bytes moved, and FLOP counted as bytes."""
-    moved = sum(size for operator in trace.operators for _, size in (*operator.op.reads, *operator.op.writes))
+    moved = sum(
+        size
+        for operator in trace.operators
+        for _, size in (*operator.op.reads, *operator.op.writes)
+    )
     return moved + sum(_flops(operator) for operator in trace.operators) / FLOP_A_BYTE
 
 
@@ -74,12 +87,17 @@ class Modes:
 
     def __init__(self, layer: TracedLayer, keeping: Keeping) -> None:
         self.layer, self.keeping, self.flow = layer, keeping, flow_of(layer)
-        cover(set(keeping.modules) <= MODULES, "recompute_modules: one that this checker does not know")
+        cover(
+            set(keeping.modules) <= MODULES,
+            "recompute_modules: one that this checker does not know",
+        )
         self._wanted = wanted_of(self.flow, keeping.saves, keeping.logit_bytes is not None)
         self._sources = sources_of(self.flow, keeping.saves)
         self.none_bytes = self._bytes(self._kept(frozenset(), frozenset()))
         last = logits_of(layer) if keeping.logit_bytes is not None else None
-        self.logit_bytes = 0 if last is None else round((keeping.logit_bytes or 0.0) * layer.tensors[last][0])
+        self.logit_bytes = (
+            0 if last is None else round((keeping.logit_bytes or 0.0) * layer.tensors[last][0])
+        )
         named = {part for name in keeping.named for part in name.split("+")} | set(keeping.modules)
         regions = regions_of(self.flow) if named else {}
         self.regions = {name: own for name, own in regions.items() if name in named}
@@ -93,13 +111,16 @@ class Modes:
         gone = set[int]()
         for tensor, operator in self.flow.writer.items():
             if operator.number in region:
-                outside = any(reader.number not in region for reader in self.flow.readers.get(tensor, ()))
+                outside = any(
+                    reader.number not in region for reader in self.flow.readers.get(tensor, ())
+                )
                 if operator.number in dropped or not (outside or tensor in self.flow.leaving):
                     gone.add(tensor)
         return least_kept(self.flow, self._wanted, self._sources - gone)
 
     def _between(self, kept: frozenset[int], region: frozenset[int] | None) -> Trace:
-        """The operators of a region from what is kept to what is wanted; seen from the last one of the pass."""
+        """The operators of a region from what is kept to what is wanted; seen from the last one of
+        the pass."""
         needed, numbers = self._wanted - kept, set[int]()
         for operator in reversed(self.layer.forward.operators):
             if needed.isdisjoint(operator.writes):
@@ -121,12 +142,16 @@ class Modes:
             if made:
                 kept = least_kept(self.flow, self._wanted - made, self._sources)
             return self._mode("selective", kept, again)
-        cover(self.keeping.selective == "operators", f"stack.selective = {self.keeping.selective!r}")
+        cover(
+            self.keeping.selective == "operators", f"stack.selective = {self.keeping.selective!r}"
+        )
         held, products = set(self.layer.inputs), 0
         for operator in self.layer.forward.operators:
             weighted = self.flow.weighted(operator)
             products += weighted
-            if operator.op.kind in ("attention", "reduce_scatter", "all_to_all") or (weighted and products % 2):
+            if operator.op.kind in ("attention", "reduce_scatter", "all_to_all") or (
+                weighted and products % 2
+            ):
                 held.update(operator.writes)
         return self._mode("selective", frozenset(held), self._between(frozenset(held), None))
 
@@ -136,7 +161,9 @@ class Modes:
 
     def _alternate(self) -> Mode:
         full = self._full()
-        return Mode("alternate", (full.kept + self.none_bytes) // 2, full.live, self.layer.forward, 0.5)
+        return Mode(
+            "alternate", (full.kept + self.none_bytes) // 2, full.live, self.layer.forward, 0.5
+        )
 
     def of(self, name: str) -> Mode:
         """The mode of a name; a module that the layer has not changes nothing."""
@@ -161,16 +188,22 @@ class Modes:
 
 
 def offered(layers: Sequence[tuple[TracedLayer, int]], keeping: Keeping) -> tuple[str, ...]:
-    """The modes between selective and full, of layers given with how often they are called: named ones, or of the layer
-    that is called most its modules one after another, the one that moves least for a byte saved first, then each alone;
-    without those that keep no less than another whose rerun is part of theirs."""
+    """The modes between selective and full, of layers given with how often they are called: named
+    ones, or of the layer that is called most its modules one after another, the one that moves
+    least for a byte saved first, then each alone; without those that keep no less than another
+    whose rerun is part of theirs."""
     hosted = ("offload",) if keeping.offload else ()
     if keeping.named or not keeping.modules:
         return keeping.named or hosted
     modes = Modes(max(layers, key=lambda pair: pair[1])[0], keeping)
     single = {name: modes.of(name) for name in modes.regions}
-    worth = {name: mode for name, mode in single.items() if mode.kept < (1 - WORTH) * modes.none_bytes}
-    order = sorted(worth, key=lambda name: (_effort(worth[name].again) / (modes.none_bytes - worth[name].kept), name))
+    worth = {
+        name: mode for name, mode in single.items() if mode.kept < (1 - WORTH) * modes.none_bytes
+    }
+    order = sorted(
+        worth,
+        key=lambda name: (_effort(worth[name].again) / (modes.none_bytes - worth[name].kept), name),
+    )
     found, least = list[Mode](), modes.none_bytes
     for count in range(1, len(order) + 1):
         some = order[:count]
@@ -182,11 +215,16 @@ def offered(layers: Sequence[tuple[TracedLayer, int]], keeping: Keeping) -> tupl
     found += [worth[name] for name in order if name not in {mode.name for mode in found}]
     last = ("alternate",) if "alternate" in keeping.modules else ()
     best = _undominated(found)[: MOST_UNIONS - len(last)]
-    return (*(mode.name for mode in sorted(best, key=lambda mode: (-mode.kept, mode.name))), *last, *hosted)
+    return (
+        *(mode.name for mode in sorted(best, key=lambda mode: (-mode.kept, mode.name))),
+        *last,
+        *hosted,
+    )
 
 
 def _undominated(found: Sequence[Mode]) -> list[Mode]:
-    """The modes that no other keeps as little as with a part of their rerun; of equals the first."""
+    """The modes that no other keeps as little as with a part of their rerun; of equals the
+    first."""
     runs = [frozenset(operator.number for operator in mode.again.operators) for mode in found]
     kept = []
     for b, mode in enumerate(found):
@@ -199,8 +237,8 @@ def _undominated(found: Sequence[Mode]) -> list[Mode]:
 
 
 def gradient_elements(layer: TracedLayer) -> int:
-    """Elements of one gradient of every distinct shape of a trained weight; products that read one activation are one
-    weight."""
+    """Elements of one gradient of every distinct shape of a trained weight; products that read one
+    activation are one weight."""
     rows: dict[tuple[int, int], int] = {}
     for operator in layer.forward.operators:
         weights = [t for t in operator.reads if layer.roles[t] == "parameter"]

@@ -1,11 +1,14 @@
-"""The parts of a layer that a stack can recompute, found by what they do (docs/plan.md, Recompute by modules).
+"""The parts of a layer that a stack can recompute, found by what they do (docs/plan.md, Recompute
+by modules).
 
 core_attn        fused attention, or the paths of its scores and the products behind them
 layernorm        norms that make the operand of products; dropped
-mlp              products around an activation, with it; beside experts that is the shared one: shared_experts
+mlp              products around an activation, with it; beside experts that is the shared one:
+                 shared_experts
 moe_act          activations between products of experts; dropped
 moe              all of the module that holds products of experts
-mla_up_proj      products of a normalised result of a product (a latent), and vector operators behind them; dropped
+mla_up_proj      products of a normalised result of a product (a latent), and vector operators
+                 behind them; dropped
 
 Of a part whose results are *dropped* nothing is kept; of others what the rest of the layer reads.
 """
@@ -36,7 +39,9 @@ def _kernel(flow: Flow, tensor: int) -> tuple[set[int], set[int]]:
     return found, entering
 
 
-def _norm(flow: Flow, tensor: int, by_number: Mapping[int, Traced]) -> tuple[set[int], set[int]] | None:
+def _norm(
+    flow: Flow, tensor: int, by_number: Mapping[int, Traced]
+) -> tuple[set[int], set[int]] | None:
     """The operators of the norm that makes a tensor, and what it starts from."""
     made = flow.writer.get(tensor)
     if made is None:
@@ -50,12 +55,21 @@ def _norm(flow: Flow, tensor: int, by_number: Mapping[int, Traced]) -> tuple[set
         return None
     written = {t for number in found for t in by_number[number].writes} - {tensor}
     # What others read of the kernel as well is where the norm starts.
-    starts = {t for t in written if any(operator.number not in found for operator in flow.readers.get(t, ()))}
+    starts = {
+        t
+        for t in written
+        if any(operator.number not in found for operator in flow.readers.get(t, ()))
+    }
     inside, stack = set[int](), [tensor]
     while stack:
         last = stack.pop()
         operator = flow.writer.get(last)
-        if operator is not None and operator.number in found and operator.number not in inside and last not in starts:
+        if (
+            operator is not None
+            and operator.number in found
+            and operator.number not in inside
+            and last not in starts
+        ):
             inside.add(operator.number)
             stack.extend(flow.made_from(last))
     return inside, starts or entering
@@ -89,13 +103,18 @@ def _operands(flow: Flow) -> list[tuple[Traced, int]]:
     for operator in filter(flow.weighted, flow.layer.forward.operators):
         for tensor in sorted(set(operator.reads) - flow.free):
             made = flow.writer.get(tensor)
-            found.append((operator, made.reads[0] if made is not None and made.op.kind == "all_gather" else tensor))
+            found.append(
+                (
+                    operator,
+                    made.reads[0] if made is not None and made.op.kind == "all_gather" else tensor,
+                )
+            )
     return found
 
 
 def _normalised(flow: Flow, by_number: Mapping[int, Traced]) -> tuple[set[int], set[int]]:
-    """Norms before products, without those of a product's result (a latent); and the products that read a latent, with
-    the vector operators behind them."""
+    """Norms before products, without those of a product's result (a latent); and the products that
+    read a latent, with the vector operators behind them."""
     norms, latent = set[int](), set[int]()
     for operator, operand in _operands(flow):
         norm = _norm(flow, operand, by_number)
@@ -112,11 +131,14 @@ def _normalised(flow: Flow, by_number: Mapping[int, Traced]) -> tuple[set[int], 
 
 
 def _activated(flow: Flow, by_number: Mapping[int, Traced]) -> tuple[set[int], set[int]]:
-    """Products around an activation with it and what they gather; and activations between the products of experts."""
+    """Products around an activation with it and what they gather; and activations between the
+    products of experts."""
     dense, between = set[int](), set[int]()
     for operator, operand in _operands(flow):
         own, entering = _kernel(flow, operand)
-        before = [flow.writer[t] for t in entering if t in flow.writer and flow.weighted(flow.writer[t])]
+        before = [
+            flow.writer[t] for t in entering if t in flow.writer and flow.weighted(flow.writer[t])
+        ]
         if not before or not any(by_number[number].op.kind in ACTIVATIONS for number in own):
             continue
         if flow.grouped(operator):
@@ -129,7 +151,8 @@ def _activated(flow: Flow, by_number: Mapping[int, Traced]) -> tuple[set[int], s
 
 
 def _attention(flow: Flow) -> set[int]:
-    """Attention operators, or the products around a softmax of scores with all that lies between them."""
+    """Attention operators, or the products around a softmax of scores with all that lies between
+    them."""
     path, attention, scores = score_paths(flow), set[int](), set[int]()
     for operator in flow.layer.forward.operators:
         if operator.number in path:
@@ -167,4 +190,6 @@ def regions_of(flow: Flow) -> dict[str, tuple[frozenset[int], bool]]:
         "moe": (experts, False),
         "mla_up_proj": (latent, True),
     }
-    return {name: (frozenset(numbers), drops) for name, (numbers, drops) in regions.items() if numbers}
+    return {
+        name: (frozenset(numbers), drops) for name, (numbers, drops) in regions.items() if numbers
+    }

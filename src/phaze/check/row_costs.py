@@ -1,7 +1,8 @@
-"""What bounds of plans are made of: seconds and joules of a graph on chips, and the costs of a row of plans on them.
+"""What bounds of plans are made of: seconds and joules of a graph on chips, and the costs of a row
+of plans on them.
 
-C, D and the greatest stage of :mod:`.plan_bounds`: transfers by the outermost level that boundaries cross, what of
-ZeRO's collectives is exposed, and the least that must be recomputed.
+C, D and the greatest stage of :mod:`.plan_bounds`: transfers by the outermost level that boundaries
+cross, what of ZeRO's collectives is exposed, and the least that must be recomputed.
 """
 
 from dataclasses import dataclass, field
@@ -21,8 +22,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Seconds of all calls of a graph on some chips: forward, backward and gradients of weights; both passes of each
-    layer; how often each is called."""
+    """Seconds of all calls of a graph on some chips: forward, backward and gradients of weights;
+    both passes of each layer; how often each is called."""
 
     forward: Floats
     backward: Floats
@@ -33,8 +34,9 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Chipwise:
-    """Seconds of a graph on some chips that share a network: of layers, of a whole pass, of what recomputing adds to a
-    block by mode; ``rate``: HBM bytes a second that vector work reaches, ``links``: of the innermost level."""
+    """Seconds of a graph on some chips that share a network: of layers, of a whole pass, of what
+    recomputing adds to a block by mode; ``rate``: HBM bytes a second that vector work reaches,
+    ``links``: of the innermost level."""
 
     times: LayerSeconds
     rate: Floats
@@ -60,7 +62,8 @@ class Chipwise:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What chips take beside time, where that counts: joules of layers, of a byte of HBM, and what they count."""
+    """What chips take beside time, where that counts: joules of layers, of a byte of HBM, and what
+    they count."""
 
     layers: LayerJoules
     hbm: Floats
@@ -95,9 +98,10 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class RowCosts:
-    """A row on some chips: all layers, and with all that stages wait for; D, the most layers of a kind in a stage,
-    transfers of the stage that has most, the least slowdown of a stage that recomputes; and of equal blocks what a
-    stage is made of: a block, what lies before and after all of them, starts of chunks, a boundary."""
+    """A row on some chips: all layers, and with all that stages wait for; D, the most layers of a
+    kind in a stage, transfers of the stage that has most, the least slowdown of a stage that
+    recomputes; and of equal blocks what a stage is made of: a block, what lies before and after all
+    of them, starts of chunks, a boundary."""
 
     layers: Floats
     whole: Floats
@@ -113,16 +117,26 @@ class RowCosts:
 
 
 def _transfers(space: PlanSpace, row: Row, job: Job, level: int) -> tuple[float, float, float]:
-    """A pass of a microbatch over the boundary that crosses a level, over another one, and around the pipeline."""
+    """A pass of a microbatch over the boundary that crosses a level, over another one, and around
+    the pipeline."""
     if job.stack.arriving:
         arriving = space.parts.arriving / job.stack.link if row.stages > 1 else 0.0
         return arriving, arriving, 0.0
     size = np.array([space.parts.carried if row.stages > 1 else 0.0])
-    over = [row.family.chunks * float(sent_seconds(space.graph, job, across, size)[0]) for across in range(level + 1)]
-    return over[level], min(over), around_seconds(space.graph, job, row.family, level, space.parts.around)
+    over = [
+        row.family.chunks * float(sent_seconds(space.graph, job, across, size)[0])
+        for across in range(level + 1)
+    ]
+    return (
+        over[level],
+        min(over),
+        around_seconds(space.graph, job, row.family, level, space.parts.around),
+    )
 
 
-def _recomputed(space: PlanSpace, row: Row, held: FittingBlocks | None, times: LayerSeconds) -> Floats:
+def _recomputed(
+    space: PlanSpace, row: Row, held: FittingBlocks | None, times: LayerSeconds
+) -> Floats:
     """The least that must be recomputed; nothing where it is not known what fits."""
     graph, nothing = space.graph, np.zeros(times.forward.shape[1])
     if held is None:
@@ -141,7 +155,8 @@ def _recomputed(space: PlanSpace, row: Row, held: FittingBlocks | None, times: L
 
 
 def _slowdown(space: PlanSpace, row: Row, times: LayerSeconds) -> Floats | float:
-    """How many times as long every layer takes at least where its stage must recompute; 1 where it need not."""
+    """How many times as long every layer takes at least where its stage must recompute; 1 where it
+    need not."""
     modes = space.modes_at(row.family, row.stages)
     if 0 in modes or not modes or not space.graph.every_mode:
         return 1.0
@@ -155,8 +170,8 @@ def _slowdown(space: PlanSpace, row: Row, times: LayerSeconds) -> Floats | float
 def row_costs(
     space: PlanSpace, row: Row, held: FittingBlocks | None, chips: Chipwise, level: int, ends: Ends
 ) -> RowCosts:
-    """The costs of the plans of a row whose boundaries cross that level, and none beyond it; with nothing recomputed
-    where it is not known what fits."""
+    """The costs of the plans of a row whose boundaries cross that level, and none beyond it; with
+    nothing recomputed where it is not known what fits."""
     graph, job = space.graph, space.job if chips.links == 0 else space.job.at_links(chips.links)
     family, times, stages, sums = row.family, chips.times, row.stages, chips.sums(graph)
     exposed, both = 1 - job.stack.hidden, sums.both

@@ -1,4 +1,5 @@
-"""The documents of a run: problem, graphs, certificate, and what is shown as its answer; and how they are checked."""
+"""The documents of a run: problem, graphs, certificate, and what is shown as its answer; and how
+they are checked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ FILES = ("problem.json", "graphs.json", "certificate.json")
 ANSWERS = ("result.json", "front.json", "plan.json")
 """The views of a certificate, of which a folder has one: what is shown as its answer."""
 KEYS = (
-    "schema", "problem", "graphs", "cost_model", "best", "bound", "gap", "answer", "fusion", "multipliers",
+    "schema", "problem", "graphs", "cost_model", "best", "bound", "gap", "answer", "fusion",
+    "multipliers",
 )  # fmt: skip
 FRONT_KEYS = ("schema", "problem", "graphs", "cost_model", "gap", "front", "fusion", "multipliers")
 
@@ -29,18 +31,20 @@ def silent(_: str) -> None:
 
 
 def run_id(folder: Path, texts: dict[str, str]) -> str:
-    """SHA-256 over the digests of problem, graphs, certificate and the answer that is shown; of that one the digest of
-    its values, but for the code that wrote it."""
+    """SHA-256 over the digests of problem, graphs, certificate and the answer that is shown; of
+    that one the digest of its values, but for the code that wrote it."""
     shown = [parsed(text_of(folder / name), name) for name in ANSWERS if (folder / name).exists()]
-    values = [{key: one[key] for key in one if key not in ("code_digest", "version")} for one in shown]
+    values = [
+        {key: one[key] for key in one if key not in ("code_digest", "version")} for one in shown
+    ]
     return sha256("".join([*(sha256(texts[name]) for name in FILES), *map(digest_of, values)]))
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a run is checked: ``quick``, ``sharper``: a bound above the certificate's that may hold as well; a solver of
-    the caller's own for chips that nothing here closes, another for those of a front; ``wider``: a gap; ``larger``: a
-    space in place of the run's own."""
+    """How a run is checked: ``quick``, ``sharper``: a bound above the certificate's that may hold
+    as well; a solver of the caller's own for chips that nothing here closes, another for those of a
+    front; ``wider``: a gap; ``larger``: a space in place of the run's own."""
 
     quick: bool = False
     sharper: float = 0.0
@@ -74,13 +78,19 @@ class Documents:
         count = len(self.problem["models"])
         for name in ("fusion", "multipliers"):
             require(len(self.certificate[name]) == count, "certificate.json: other models")
-        return [model_at(self.problem, self.graphs, self.certificate, number) for number in range(count)]
+        return [
+            model_at(self.problem, self.graphs, self.certificate, number) for number in range(count)
+        ]
 
     def designs(self) -> list[Any]:
         """The designs of a front, or the answer of a search."""
         if not self.front:
             return [self.certificate["answer"]]
-        rows = [None] if self.certificate["front"] is None else listed(self.certificate["front"], "front")
+        rows = (
+            [None]
+            if self.certificate["front"] is None
+            else listed(self.certificate["front"], "front")
+        )
         require(bool(rows), "front: it has no design")
         return list(rows)
 
@@ -94,10 +104,15 @@ class Documents:
         if kind != "throughput":
             stacks = [model["training"]["machine"]["stack"] for model in self.problem["models"]]
             paper = any(stack["stages"] != "layers" for stack in stacks)
-            cover(of_clusters(self.problem["space"]) and not paper, f"the objective {kind} on chips of cores")
+            cover(
+                of_clusters(self.problem["space"]) and not paper,
+                f"the objective {kind} on chips of cores",
+            )
 
 
-def model_at(problem: dict[str, Any], graphs: dict[str, Any], certificate: dict[str, Any], number: int) -> Model:
+def model_at(
+    problem: dict[str, Any], graphs: dict[str, Any], certificate: dict[str, Any], number: int
+) -> Model:
     """A model of the problem."""
     table, kind, objective = problem["models"][number], kind_of(problem), None
     if kind != "throughput":
@@ -126,8 +141,16 @@ def documents_of(texts: dict[str, str], options: Options) -> Documents:
     problem, graphs, stated = (parsed(texts[name], name) for name in FILES)
     certificate = only(stated, "certificate.json", FRONT_KEYS if "front" in problem else KEYS)
     schemas = (problem.get("schema"), graphs.get("schema"), certificate["schema"])
-    require(schemas == ("phaze.problem/1", "phaze.graphs/1", "phaze.certificate/1"), "a document has another schema")
+    require(
+        schemas == ("phaze.problem/1", "phaze.graphs/1", "phaze.certificate/1"),
+        "a document has another schema",
+    )
     for name in ("problem", "graphs"):
-        require(certificate[name] == sha256(texts[f"{name}.json"]), f"certificate.json: it is of another {name}.json")
-    require(certificate["cost_model"] == COST_MODEL, "certificate.json: it is of another cost model")
+        require(
+            certificate[name] == sha256(texts[f"{name}.json"]),
+            f"certificate.json: it is of another {name}.json",
+        )
+    require(
+        certificate["cost_model"] == COST_MODEL, "certificate.json: it is of another cost model"
+    )
     return Documents(problem, graphs, certificate, options)

@@ -1,17 +1,20 @@
-"""What a stack keeps of a layer between its passes (docs/plan.md, Memory): the fewest bytes that make all of it again.
+"""What a stack keeps of a layer between its passes (docs/plan.md, Memory): the fewest bytes that
+make all of it again.
 
-*Wanted* is what backward reads of the forward pass. A tensor may be made again from what its operator read, unless it
-is a *source*: there anyway. The kept tensors are the least bytes that every path from a source to a wanted tensor
-meets, both ends included, and of equal ones those nearest to what is wanted. Sources are
+*Wanted* is what backward reads of the forward pass. A tensor may be made again from what its
+operator read, unless it is a *source*: there anyway. The kept tensors are the least bytes that
+every path from a source to a wanted tensor meets, both ends included, and of equal ones those
+nearest to what is wanted. Sources are
 
     trace     all tensors: nothing is made again
-    kernels   inputs, and what kernels write: results of operators outside the vector cores, of norms, look-ups and
-              dropouts, what such an operator reads, what leaves the layer, what waits for a product; no wider casts and
-              copies
-    mincut    inputs, and results of operators outside the vector cores, of sorts, look-ups, random numbers and dropouts
+    kernels   inputs, and what kernels write: results of operators outside the vector cores, of
+              norms, look-ups and dropouts, what such an operator reads, what leaves the layer, what
+              waits for a product; no wider casts and copies
+    mincut    inputs, and results of operators outside the vector cores, of sorts, look-ups, random
+              numbers and dropouts
 
-Logits of a loss, and all that is made of them, are alive for one microbatch and no part of it. Kernels do not want the
-results of experts that are only scaled.
+Logits of a loss, and all that is made of them, are alive for one microbatch and no part of it.
+Kernels do not want the results of experts that are only scaled.
 """
 
 from collections import deque
@@ -37,7 +40,8 @@ def is_kernel(operator: Traced) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The forward pass of a layer: who writes and reads what, what costs nothing, what enters and leaves."""
+    """The forward pass of a layer: who writes and reads what, what costs nothing, what enters and
+    leaves."""
 
     layer: TracedLayer
     writer: Mapping[int, Traced]
@@ -53,12 +57,16 @@ class Flow:
 
     def weighted(self, operator: Traced) -> bool:
         """Whether an operator is a product with a parameter."""
-        return operator.op.kind == "product" and any(self.layer.roles[t] == "parameter" for t in operator.reads)
+        return operator.op.kind == "product" and any(
+            self.layer.roles[t] == "parameter" for t in operator.reads
+        )
 
     def grouped(self, operator: Traced) -> bool:
-        """Whether an operator is a product with the weights of several experts; a convolution that maps every channel
-        by itself has single columns."""
-        return self.weighted(operator) and operator.op.size("batch") > 1 and operator.op.size("n") > 1
+        """Whether an operator is a product with the weights of several experts; a convolution that
+        maps every channel by itself has single columns."""
+        return (
+            self.weighted(operator) and operator.op.size("batch") > 1 and operator.op.size("n") > 1
+        )
 
 
 def flow_of(layer: TracedLayer) -> Flow:
@@ -71,7 +79,9 @@ def flow_of(layer: TracedLayer) -> Flow:
             readers.setdefault(tensor, []).append(operator)
     there = {*writer, *readers}
     kept = layer.saved | layer.inputs
-    needed = layer.saved | {tensor for operator in layer.backward.operators for tensor in operator.reads}
+    needed = layer.saved | {
+        tensor for operator in layer.backward.operators for tensor in operator.reads
+    }
     return Flow(
         layer, writer, {tensor: tuple(own) for tensor, own in readers.items()},
         frozenset(t for t in there if t not in writer and t not in kept),
@@ -85,7 +95,10 @@ def logits_of(layer: TracedLayer) -> int | None:
     if layer.output_bytes > LOSS_BYTES:
         return None
     made = [
-        tensor for operator in layer.forward.operators if operator.op.kind == "product" for tensor in operator.writes
+        tensor
+        for operator in layer.forward.operators
+        if operator.op.kind == "product"
+        for tensor in operator.writes
     ]
     return min(made, key=lambda tensor: (-layer.tensors[tensor][0], tensor), default=None)
 
@@ -105,7 +118,8 @@ def wanted_of(flow: Flow, saves: str, without_logits: bool) -> frozenset[int]:
 
 
 def _scaled(flow: Flow) -> frozenset[int]:
-    """Results of grouped products that are only ever multiplied: kernels scale what such a product reads instead."""
+    """Results of grouped products that are only ever multiplied: kernels scale what such a product
+    reads instead."""
     found = {tensor for tensor, operator in flow.writer.items() if flow.grouped(operator)}
     for operator in (*flow.layer.forward.operators, *flow.layer.backward.operators):
         if operator.op.kind != "multiply":
@@ -135,11 +149,17 @@ def sources_of(flow: Flow, saves: str) -> frozenset[int]:
     if saves == "trace":
         return flow.inputs | frozenset(flow.writer)
     if saves == "mincut":
-        once = (t for t, operator in flow.writer.items() if operator.op.core != "vector" or operator.op.kind in ONCE)
+        once = (
+            t
+            for t, operator in flow.writer.items()
+            if operator.op.core != "vector" or operator.op.kind in ONCE
+        )
         return flow.inputs | frozenset(once)
     depth: dict[int, int] = {}
     for operator in flow.layer.forward.operators:
-        behind = max((depth.get(t, 0) for t in operator.reads), default=0) + (operator.op.core in ("tensor", "both"))
+        behind = max((depth.get(t, 0) for t in operator.reads), default=0) + (
+            operator.op.core in ("tensor", "both")
+        )
         depth.update(dict.fromkeys(operator.writes, behind))
     found = set(flow.inputs)
     for tensor, operator in flow.writer.items():
@@ -162,10 +182,12 @@ def _behind(flow: Flow, wanted: frozenset[int], there: frozenset[int]) -> set[in
 
 
 def least_kept(flow: Flow, wanted: Iterable[int], sources: Iterable[int]) -> frozenset[int]:
-    """The least bytes on every path from ``sources`` to ``wanted``: a minimum cut, the one nearest to ``wanted``.
+    """The least bytes on every path from ``sources`` to ``wanted``: a minimum cut, the one nearest
+    to ``wanted``.
 
-    A tensor is an arc from node 2 t to node 2 t + 1 with its bytes as capacity, what it is made from an arc without a
-    limit; -1 leads to all sources that are not kept anyway, all that is wanted to -2.
+    A tensor is an arc from node 2 t to node 2 t + 1 with its bytes as capacity, what it is made
+    from an arc without a limit; -1 leads to all sources that are not kept anyway, all that is
+    wanted to -2.
     """
     there, needed = frozenset(sources), frozenset(wanted)
     always = needed & there
@@ -195,7 +217,9 @@ def least_kept(flow: Flow, wanted: Iterable[int], sources: Iterable[int]) -> fro
             join(2 * tensor + 1, TARGET, inf)
     _saturate(room)
     near = _reaching(room)
-    return always | {tensor for tensor in reached if 2 * tensor + 1 in near and 2 * tensor not in near}
+    return always | {
+        tensor for tensor in reached if 2 * tensor + 1 in near and 2 * tensor not in near
+    }
 
 
 def _saturate(room: dict[int, dict[int, float]]) -> None:

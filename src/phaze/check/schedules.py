@@ -1,21 +1,24 @@
 """Schedules under the rules icml24 (docs/schedule.md): is this one, and what does none undercut.
 
-An operator runs on one core of each kind that it uses for L seconds, or spread and alone on the chip for P; a
-collective is always alone.
+An operator runs on one core of each kind that it uses for L seconds, or spread and alone on the
+chip for P; a collective is always alone.
 
-**Credits.** Give weights y to chains of operators and shares to the kinds of core, sum y + tensor + vector <= 1. What
-runs at a moment is one spread operator, or operators of which a chain has at most one and a kind no more than its
-cores. So with c_i the sum of y over chains through i and of share / cores over the kinds that i uses,
+**Credits.** Give weights y to chains of operators and shares to the kinds of core, sum y + tensor +
+vector <= 1. What runs at a moment is one spread operator, or operators of which a chain has at most
+one and a kind no more than its cores. So with c_i the sum of y over chains through i and of share /
+cores over the kinds that i uses,
 
-    makespan >= sum over i of min(P_i, L_i c_i),                                                 (:func:`credited`)
+    makespan >= sum over i of min(P_i, L_i c_i),                                  (:func:`credited`)
 
-a collective counting P whatever its weight. The weights know no chip: the longest path is y = 1 on one chain, the load
-of a kind is all of the budget on it, and a certificate brings further ones. Operators of a pass that all precede all
-others run in series, so bounds of these components add (:mod:`.orders`).
+a collective counting P whatever its weight. The weights know no chip: the longest path is y = 1 on
+one chain, the load of a kind is all of the budget on it, and a certificate brings further ones.
+Operators of a pass that all precede all others run in series, so bounds of these components add
+(:mod:`.orders`).
 
-**Ideals.** Between spread operators lie phases of operators on one core each. A schedule is a path over the sets of
-what is done, closed under predecessors, whose steps are one spread operator or one phase; a phase from I to J takes at
-least its longest path, and the work of each kind over its cores (:func:`shortest_path`).
+**Ideals.** Between spread operators lie phases of operators on one core each. A schedule is a path
+over the sets of what is done, closed under predecessors, whose steps are one spread operator or one
+phase; a phase from I to J takes at least its longest path, and the work of each kind over its cores
+(:func:`shortest_path`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +42,8 @@ USES = {"tensor": ("tensor",), "vector": ("vector",), "both": ("tensor", "vector
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Which operators of a pass take time, what they use, and for each the bits of all that must end before it."""
+    """Which operators of a pass take time, what they use, and for each the bits of all that must
+    end before it."""
 
     busy: tuple[int, ...]
     uses: tuple[tuple[str, ...], ...]
@@ -62,15 +66,27 @@ def order_of(own: Pass) -> Order:
     return Order(busy, uses, tuple(before))
 
 
-def makespan(own: Pass, slots: Any, one: Floats, spread: Floats, cores: dict[str, int], where: str) -> float:
-    """The length of a schedule, after every rule has been checked: slots [start, tensor core, vector core], both null
-    where the operator is spread."""
+def makespan(
+    own: Pass, slots: Any, one: Floats, spread: Floats, cores: dict[str, int], where: str
+) -> float:
+    """The length of a schedule, after every rule has been checked: slots [start, tensor core,
+    vector core], both null where the operator is spread."""
     runs = list[Run]()
     for at, row in enumerate(listed(slots, where, len(own.works))):
         start_of, *on = listed(row, where, 3)
         start, uses = number(start_of, f"{where}[{at}]"), USES(own.works[at].core) or ()
         wide = on == [None, None]
-        run = Run(str(at), uses, False, float(one[at]), float(spread[at]), start, start, wide, (on[0], on[1]))
+        run = Run(
+            str(at),
+            uses,
+            False,
+            float(one[at]),
+            float(spread[at]),
+            start,
+            start,
+            wide,
+            (on[0], on[1]),
+        )
         runs.append(replace(run, end=start + run.length))
     edges = [(other, at) for at, waits in enumerate(own.waits) for other in waits]
     return length_of(Runs(RULES["icml24"], cores, runs, edges), where)
@@ -78,7 +94,8 @@ def makespan(own: Pass, slots: Any, one: Floats, spread: Floats, cores: dict[str
 
 @dataclass(frozen=True, slots=True)
 class CoreSeconds:
-    """Seconds of the operators of a pass on one core and spread, [operators, chips], and the cores of each kind."""
+    """Seconds of the operators of a pass on one core and spread, [operators, chips], and the cores
+    of each kind."""
 
     one: Floats
     spread: Floats
@@ -87,7 +104,8 @@ class CoreSeconds:
 
 @dataclass(frozen=True, slots=True)
 class CoreSchedules:
-    """The schedules of a pass: its order, the components of it, and the multipliers that a certificate brings."""
+    """The schedules of a pass: its order, the components of it, and the multipliers that a
+    certificate brings."""
 
     own: Pass
     order: Order
@@ -100,10 +118,13 @@ class CoreSchedules:
         return makespan(self.own, slots, times.one[:, 0], times.spread[:, 0], cores, where)
 
     def least(self, times: CoreSeconds, paths: bool) -> Floats:
-        """What no schedule undercuts, on every chip; ``paths``: by the shortest path over ideals, too."""
+        """What no schedule undercuts, on every chip; ``paths``: by the shortest path over ideals,
+        too."""
         total = np.zeros(times.one.shape[1])
         for part in self.parts:
-            bound = least(self.order, [part], times.one, times.spread, times.cores, self.multipliers)
+            bound = least(
+                self.order, [part], times.one, times.spread, times.cores, self.multipliers
+            )
             if paths and len(part) > 1:
                 bound = np.maximum(bound, self._paths(part, times))
             total = total + bound
@@ -132,7 +153,9 @@ def core_schedules(own: Pass, multipliers: Any) -> CoreSchedules:
 # ---- what no schedule undercuts ----
 
 
-def credited(order: Order, part: Sequence[int], weight: dict[int, Floats], one: Floats, spread: Floats) -> Floats:
+def credited(
+    order: Order, part: Sequence[int], weight: dict[int, Floats], one: Floats, spread: Floats
+) -> Floats:
     """The bound of some weights c by operator, which must be within their budget."""
     total = np.zeros(one.shape[1])
     for at in part:
@@ -173,7 +196,8 @@ def _cover(order: Order, part: Sequence[int]) -> list[list[int]]:
 
 
 def _greedy(order: Order, part: Sequence[int], one: Floats, spread: Floats) -> Floats:
-    """Chains that cover all operators, each with the weight at which all of its operators count P, brought to 1."""
+    """Chains that cover all operators, each with the weight at which all of its operators count P,
+    brought to 1."""
     chains, ratios = _cover(order, part), list[Floats]()
     with np.errstate(divide="ignore", invalid="ignore"):
         for chain in chains:
@@ -186,7 +210,8 @@ def _greedy(order: Order, part: Sequence[int], one: Floats, spread: Floats) -> F
 
 @dataclass(frozen=True, slots=True)
 class Multiplier:
-    """Weights of chains and shares of kinds, checked: chains are chains, and all of it is at most 1."""
+    """Weights of chains and shares of kinds, checked: chains are chains, and all of it is at most
+    1."""
 
     chains: tuple[tuple[float, tuple[int, ...]], ...]
     shares: tuple[tuple[str, float], ...]
@@ -195,7 +220,9 @@ class Multiplier:
 def multiplier_of(order: Order, row: Any, where: str) -> Multiplier:
     """An entry [chains as [weight, operators], share of tensor cores, share of vector cores]."""
     chains, *rest = listed(row, where, 3)
-    shares = tuple((kind, number(x, where, 0, 1)) for kind, x in zip(("tensor", "vector"), rest, strict=True))
+    shares = tuple(
+        (kind, number(x, where, 0, 1)) for kind, x in zip(("tensor", "vector"), rest, strict=True)
+    )
     found = []
     for chain in listed(chains, where):
         weight, members = listed(chain, where, 2)
@@ -206,11 +233,14 @@ def multiplier_of(order: Order, row: Any, where: str) -> Multiplier:
     total = sum(weight for weight, _ in found) + sum(share for _, share in shares)
     scale = max(total, 1.0)
     return Multiplier(
-        tuple((weight / scale, own) for weight, own in found), tuple((kind, x / scale) for kind, x in shares)
+        tuple((weight / scale, own) for weight, own in found),
+        tuple((kind, x / scale) for kind, x in shares),
     )
 
 
-def _weights(order: Order, part: Sequence[int], entry: Multiplier, cores: Mapping[str, Floats]) -> dict[int, Floats]:
+def _weights(
+    order: Order, part: Sequence[int], entry: Multiplier, cores: Mapping[str, Floats]
+) -> dict[int, Floats]:
     """c by operator of a component."""
     inside, weight = set(part), dict[int, Floats]()
     for y, own in entry.chains:
@@ -225,10 +255,12 @@ def _weights(order: Order, part: Sequence[int], entry: Multiplier, cores: Mappin
 
 
 def least(
-    order: Order, parts: Sequence[Sequence[int]], one: Floats, spread: Floats, cores: Mapping[str, Floats],
+    order: Order, parts: Sequence[Sequence[int]], one: Floats, spread: Floats,
+    cores: Mapping[str, Floats],
     entries: Sequence[Multiplier] = (),
 ) -> Floats:  # fmt: skip
-    """What no schedule of some components undercuts, on every chip: the best of all credits for each."""
+    """What no schedule of some components undercuts, on every chip: the best of all credits for
+    each."""
     total = np.zeros(one.shape[1])
     for part in parts:
         if len(part) == 1:
@@ -237,7 +269,9 @@ def least(
         found = np.maximum(_path(order, part, one, spread), _greedy(order, part, one, spread))
         loads = [Multiplier((), ((kind, 1.0),)) for kind in ("tensor", "vector")]
         for entry in (*loads, *entries):
-            found = np.maximum(found, credited(order, part, _weights(order, part, entry, cores), one, spread))
+            found = np.maximum(
+                found, credited(order, part, _weights(order, part, entry, cores), one, spread)
+            )
         total = total + found
     return total
 
@@ -263,7 +297,12 @@ def ideals_of(order: Order, part: Sequence[int]) -> list[int] | None:
 
 
 def shortest_path(
-    order: Order, part: Sequence[int], ideals: list[int], one: Floats, spread: Floats, cores: dict[str, float]
+    order: Order,
+    part: Sequence[int],
+    ideals: list[int],
+    one: Floats,
+    spread: Floats,
+    cores: dict[str, float],
 ) -> float:
     """What no schedule of a component undercuts on one chip, by its ideals."""
     count = len(part)
@@ -294,6 +333,8 @@ def shortest_path(
                 reach[to] = min(reach[to], here + float(spread[part[i]]))
         above = np.flatnonzero(masks & mask == mask)
         finish = np.where(inside[above], np.array(end), 0.0).max(axis=1)
-        phase = np.maximum(finish, np.maximum(loads[0][above] - loads[0][at], loads[1][above] - loads[1][at]))
+        phase = np.maximum(
+            finish, np.maximum(loads[0][above] - loads[0][at], loads[1][above] - loads[1][at])
+        )
         reach[above] = np.minimum(reach[above], here + phase)
     return float(reach[-1])

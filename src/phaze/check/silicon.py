@@ -1,14 +1,18 @@
-"""Area, power and the clock held, of chips and of boxes of them (docs/silicon.md, docs/technology.md).
+"""Area, power and the clock held, of chips and of boxes of them (docs/silicon.md,
+docs/technology.md).
 
     area    clusters built + vector units built + global buffer + HBM, links and uncore + network
-    network coefficients x ports of the clusters built x sqrt(all else), and x width of the global buffer
-    watts   of a large product and of a vector operator, the greater: leakage, stacks, links and HBM whatever the clock,
-            and joules of a cycle x clock x volts squared                                               (:class:`Power`)
-    held    the greatest clock, by 50 halvings, at which that is within a limit                     (:func:`held_clock`)
+    network coefficients x ports of the clusters built x sqrt(all else), and x width of the global
+    buffer
+    watts   of a large product and of a vector operator, the greater: leakage, stacks, links and HBM
+            whatever the clock,
+            and joules of a cycle x clock x volts squared                           (:class:`Power`)
+    held    the greatest clock, by 50 halvings, at which that is within a limit
+            (:func:`held_clock`)
 
-Of a box of chips, with its corners lo and hi, no chip draws less than :func:`drawn_of` (lo, hi): joules of the arrays
-and lanes at the low corner, bytes delivered with the most sums of a tile, shared by the most clusters. A chip is the
-box of itself.
+Of a box of chips, with its corners lo and hi, no chip draws less than :func:`drawn_of` (lo, hi):
+joules of the arrays and lanes at the low corner, bytes delivered with the most sums of a tile,
+shared by the most clusters. A chip is the box of itself.
 """
 
 from dataclasses import dataclass
@@ -42,12 +46,23 @@ def areas_of(chips: Chips, made: Technology) -> Areas:
     """What chips take of a die."""
     file = made.register_files * made.buffer_mm2(np.minimum(chips.registers, REGISTER_FILE))
     registers = np.maximum(file, made.buffer_mm2(chips.registers))
-    cluster = chips.macs * made.mac_mm2 + chips.arrays * made.array_mm2 + made.buffer_mm2(chips.operands)
+    cluster = (
+        chips.macs * made.mac_mm2 + chips.arrays * made.array_mm2 + made.buffer_mm2(chips.operands)
+    )
     vector_unit = chips.lanes * made.lane_mm2 + made.vector_unit_mm2 + registers
     built = made.built(chips.clusters)
     clusters = built * cluster + made.built(chips.vector_units) * vector_unit
-    interfaces = chips.hbm_stacks * made.stack_mm2 + chips.hbm_bandwidth * made.hbm_mm2 + chips.links * made.link_mm2
-    rest = clusters + made.shared_mm2(made.shared_built * chips.global_buffer) + interfaces + made.uncore_mm2
+    interfaces = (
+        chips.hbm_stacks * made.stack_mm2
+        + chips.hbm_bandwidth * made.hbm_mm2
+        + chips.links * made.link_mm2
+    )
+    rest = (
+        clusters
+        + made.shared_mm2(made.shared_built * chips.global_buffer)
+        + interfaces
+        + made.uncore_mm2
+    )
     ports = built * chips.wired_port * np.sqrt(rest)
     return Areas(clusters, rest + made.port_mm2 * ports + made.width_mm2 * chips.global_width)
 
@@ -60,7 +75,9 @@ def edges_of(chips: Chips, made: Technology) -> Floats:
     least = np.full(len(chips), np.inf)
     for across in range(1, int(chips.arrays.max(initial=0.0)) + 1):
         there = chips.arrays % across == 0
-        least = np.where(there, np.minimum(least, chips.arrays // across * rows + across * columns), least)
+        least = np.where(
+            there, np.minimum(least, chips.arrays // across * rows + across * columns), least
+        )
     return least
 
 
@@ -71,7 +88,8 @@ def volts_of(clock: Floats, made: Technology) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Watts whatever the clock, and joules of a cycle, of a large product and of a vector operator."""
+    """Watts whatever the clock, and joules of a cycle, of a large product and of a vector
+    operator."""
 
     made: Technology
     product_w: Floats
@@ -88,8 +106,9 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Watts and joules that no chip of a box goes below: those whatever the clock, of a unit with its share of edges,
-    of a lane, of all arrays and all lanes of the low corner, and of all else in a cycle of either operator."""
+    """Watts and joules that no chip of a box goes below: those whatever the clock, of a unit with
+    its share of edges, of a lane, of all arrays and all lanes of the low corner, and of all else in
+    a cycle of either operator."""
 
     made: Technology
     product_w: Floats
@@ -105,7 +124,13 @@ class Drawn:
         """The power of these arrays and lanes; of the low corner where nothing else is stated."""
         arrays = self.arrays_j if arrays_j is None else arrays_j
         vector = (self.lanes if lanes is None else lanes) * self.lane_j
-        return Power(self.made, self.product_w, arrays + self.product_j, self.vector_w, vector + self.vector_j)
+        return Power(
+            self.made,
+            self.product_w,
+            arrays + self.product_j,
+            self.vector_w,
+            vector + self.vector_j,
+        )
 
 
 def port_of(width: Floats, clusters: Floats) -> Floats:
@@ -118,7 +143,8 @@ def port_of(width: Floats, clusters: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Joules:
-    """Of a byte: at the edges of arrays, across the die into a cluster, of registers, of the global buffer."""
+    """Of a byte: at the edges of arrays, across the die into a cluster, of registers, of the global
+    buffer."""
 
     edge: Floats
     across: Floats
@@ -132,14 +158,20 @@ def joules_of(chips: Chips, made: Technology) -> Joules:
     inside = areas_of(chips, made).clusters / made.built(chips.clusters)
     edge = operand + made.edge_j + wire * np.sqrt(inside)
     return Joules(
-        edge, operand + wire * np.sqrt(chips.area), made.banked_j(chips.registers), made.buffer_j(chips.global_buffer)
+        edge,
+        operand + wire * np.sqrt(chips.area),
+        made.banked_j(chips.registers),
+        made.buffer_j(chips.global_buffer),
     )
 
 
 def drawn_of(low: Chips, high: Chips, made: Technology) -> Drawn:
-    """What no chip between two corners draws less than; ``low`` has its area, and the least network."""
+    """What no chip between two corners draws less than; ``low`` has its area, and the least
+    network."""
     joules, macs = joules_of(low, made), low.macs
-    idle = made.leakage_w_per_mm2 * low.area + low.hbm_stacks * made.stack_w + low.links * made.link_j
+    idle = (
+        made.leakage_w_per_mm2 * low.area + low.hbm_stacks * made.stack_w + low.links * made.link_j
+    )
     product_w = idle + made.hbm_activity * low.hbm_bandwidth * made.hbm_j
     busy = made.width_busy * low.global_width
     tile = np.maximum(high.sums / 8.0, macs)
@@ -184,12 +216,23 @@ def held_clock(power: Power, rated_hz: Floats, limit_w: float) -> Floats:
 
 
 def energies_of(chips: Chips, made: Technology) -> tuple[Floats, ...]:
-    """Joules of a multiply-accumulate, a byte at edges and ports, a lane operation, a byte of vector work, of the
-    global buffer and of HBM, at the voltage of the clock held; watts that a chip draws whatever runs."""
-    joules, square, each = joules_of(chips, made), volts_of(chips.clock, made) ** 2, np.ones(len(chips))
+    """Joules of a multiply-accumulate, a byte at edges and ports, a lane operation, a byte of
+    vector work, of the global buffer and of HBM, at the voltage of the clock held; watts that a
+    chip draws whatever runs."""
+    joules, square, each = (
+        joules_of(chips, made),
+        volts_of(chips.clock, made) ** 2,
+        np.ones(len(chips)),
+    )
     share = edges_of(chips, made) / (OPERAND * chips.arrays * (chips.rows + chips.columns))
-    idle = made.leakage_w_per_mm2 * chips.area + chips.hbm_stacks * made.stack_w + chips.links * made.link_j
+    idle = (
+        made.leakage_w_per_mm2 * chips.area
+        + chips.hbm_stacks * made.stack_w
+        + chips.links * made.link_j
+    )
     return (
-        square * made.mac_j, square * share * joules.edge, square * joules.across, square * made.lane_j,
-        square * (2.0 * joules.register + joules.across), square * joules.shared, made.hbm_j * each, idle,
+        square * made.mac_j, square * share * joules.edge, square * joules.across,
+        square * made.lane_j,
+        square * (2.0 * joules.register + joules.across), square * joules.shared, made.hbm_j * each,
+        idle,
     )  # fmt: skip

@@ -1,18 +1,23 @@
-"""Is this a schedule (``phaze.schedule/1``) of those operators (``phaze.operators/1``)? From the rules alone.
+"""Is this a schedule (``phaze.schedule/1``) of those operators (``phaze.operators/1``)? From the
+rules alone.
 
 A schedule is right when
 
 1.  every operator has exactly one slot, in the order of the problem;
-2.  a slot lasts as long as its way to run says: L on one core, P spread, 0 for an operator that is free;
+2.  a slot lasts as long as its way to run says: L on one core, P spread, 0 for an operator that is
+    free;
 3.  i -> j in the graph: i ends before j starts;
-4.  a slot on one core names a core that exists, of each kind it uses and of no other; a spread one names none;
+4.  a slot on one core names a core that exists, of each kind it uses and of no other; a spread one
+    names none;
 5.  two slots that overlap in time are allowed to by the rules, and never share a core;
-6.  where the rules share HBM, operators of a series component (connected by pairs of which neither must precede the
-    other) start no sooner than the one before it is over, and a component lasts at least the sum of its HBM times;
-7.  the makespan is the last end (6: or the last component's, if that is later), the lower bound not above it.
+6.  where the rules share HBM, operators of a series component (connected by pairs of which neither
+    must precede the other) start no sooner than the one before it is over, and a component lasts at
+    least the sum of its HBM times;
+7.  the makespan is the last end (6: or the last component's, if that is later), the lower bound not
+    above it.
 
-Times are compared with a tolerance of 1e-9 of the makespan. Two slots overlap when both last longer than the tolerance
-and their common time does too.
+Times are compared with a tolerance of 1e-9 of the makespan. Two slots overlap when both last longer
+than the tolerance and their common time does too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,9 +39,10 @@ USES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What may run at the same time: ``queue``: nothing; ``one_core``: operators may run on one core; ``alone``: a
-    spread operator, and a collective, run beside nothing; ``own_kinds``: a spread operator has its kinds of core to
-    itself, else all; ``named``: a collective runs beside what names it alone; ``hbm``: HBM is shared."""
+    """What may run at the same time: ``queue``: nothing; ``one_core``: operators may run on one
+    core; ``alone``: a spread operator, and a collective, run beside nothing; ``own_kinds``: a
+    spread operator has its kinds of core to itself, else all; ``named``: a collective runs beside
+    what names it alone; ``hbm``: HBM is shared."""
 
     queue: bool = False
     one_core: bool = False
@@ -57,8 +63,8 @@ RULES = MappingProxyType({
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An operator in its slot: the kinds of core that it uses, whether the network; its seconds on one core and on all,
-    and of its HBM bytes; start and end; spread, or the core of each kind."""
+    """An operator in its slot: the kinds of core that it uses, whether the network; its seconds on
+    one core and on all, and of its HBM bytes; start and end; spread, or the core of each kind."""
 
     name: str
     uses: tuple[str, ...]
@@ -83,7 +89,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Operators in their slots: rule, cores of each kind, edges by position, pairs that name each other."""
+    """Operators in their slots: rule, cores of each kind, edges by position, pairs that name each
+    other."""
 
     rule: Rule
     cores: Mapping[str, int]
@@ -125,7 +132,9 @@ class Runs:
             yield f"'{run.name}' must be spread"
 
     def _overlaps(self, slack: float) -> Iterator[str]:
-        lasting = sorted((run for run in self.runs if run.end - run.start > slack), key=lambda run: run.start)
+        lasting = sorted(
+            (run for run in self.runs if run.end - run.start > slack), key=lambda run: run.start
+        )
         for at, run in enumerate(lasting):
             for later in lasting[at + 1 :]:
                 if later.start >= run.end - slack:
@@ -159,7 +168,8 @@ class Runs:
         return self.rule.hbm and any(run.hbm_s > 0 for run in self.runs)
 
     def _components(self) -> list[list[int]]:
-        """Operators that cost something, joined where neither must precede the other, in the order of their starts."""
+        """Operators that cost something, joined where neither must precede the other, in the order
+        of their starts."""
         before = led_to(len(self.runs), [(then, first) for first, then in self.edges])
         busy = [at for at, run in enumerate(self.runs) if not run.free]
         busy.sort(key=lambda at: before[at].bit_count())
@@ -178,7 +188,10 @@ class Runs:
         for begin, _, part in self._spans():
             for at in part:
                 if self.runs[at].start < begin - slack:
-                    yield f"'{self.runs[at].name}' starts before the HBM has moved the bytes of the operators before it"
+                    yield (
+                        f"'{self.runs[at].name}' starts before the HBM has moved the bytes "
+                        "of the operators before it"
+                    )
 
 
 def length_of(runs: Runs, where: str) -> float:
@@ -229,5 +242,7 @@ def schedule_faults(operators: Mapping[str, Any], schedule: Mapping[str, Any]) -
     if bound > makespan * (1 + TOLERANCE):
         found.append("the lower bound is above the makespan")
     if schedule["rules"] != operators["rules"]:
-        found.append(f"the schedule is one under the rules {schedule['rules']}, not {operators['rules']}")
+        found.append(
+            f"the schedule is one under the rules {schedule['rules']}, not {operators['rules']}"
+        )
     return found or list(runs.faults(TOLERANCE * makespan))

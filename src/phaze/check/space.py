@@ -1,8 +1,10 @@
-"""The chips of a space, from its axes and rules alone (docs/formats.md, phaze.space/1 and /2; docs/technology.md).
+"""The chips of a space, from its axes and rules alone (docs/formats.md, phaze.space/1 and /2;
+docs/technology.md).
 
-A combination of the axes, the last axis running fastest, is a chip if the rules of the space keep it (:mod:`.limits`).
-Of phaze.space/1 some fields follow from others: tied ones, and buffers of cores by a rule; the rest is that of the base
-chip. Of phaze.space/2 the port of a cluster follows from the width of the global buffer, and HBM from its stacks.
+A combination of the axes, the last axis running fastest, is a chip if the rules of the space keep
+it (:mod:`.limits`). Of phaze.space/1 some fields follow from others: tied ones, and buffers of
+cores by a rule; the rest is that of the base chip. Of phaze.space/2 the port of a cluster follows
+from the width of the global buffer, and HBM from its stacks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,11 +25,13 @@ from .technology import Technology, known_keys, process_of, technology_of
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 AXES = (
-    "tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer", "tensor_buffer", "vector_buffer",
+    "tensor_cores", "rows", "columns", "vector_cores", "lanes", "global_buffer", "tensor_buffer",
+    "vector_buffer",
     "global_bandwidth", "hbm_bandwidth", "links", "clock",
 )  # fmt: skip
 CLUSTER_AXES = (
-    "clusters", "arrays", "rows", "columns", "lanes", "operand_buffer", "registers", "global_buffer", "global_width",
+    "clusters", "arrays", "rows", "columns", "lanes", "operand_buffer", "registers",
+    "global_buffer", "global_width",
     "hbm_stacks", "links",
 )  # fmt: skip
 REAL = frozenset({"global_bandwidth", "hbm_bandwidth", "links", "clock", "global_width"})
@@ -41,8 +45,8 @@ CHUNK = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The chips of a space, how many combinations its axes have, and for each chip the place of the largest memory that
-    it may have; -1: none."""
+    """The chips of a space, how many combinations its axes have, and for each chip the place of the
+    largest memory that it may have; -1: none."""
 
     chips: Chips
     combinations: int
@@ -51,8 +55,8 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A space as axes: values by name, ascending, and what its chips are made from and may have; ``named``: the fields
-    that name a chip, ``chips_of``: chips from their values."""
+    """A space as axes: values by name, ascending, and what its chips are made from and may have;
+    ``named``: the fields that name a chip, ``chips_of``: chips from their values."""
 
     axes: dict[str, Floats]
     tied: Mapping[str, str]
@@ -74,7 +78,9 @@ class Grid:
 
     def stated(self, index: Integers) -> dict[str, Floats]:
         """By the fields that an answer names, the combinations of places [chips, axes]."""
-        values = {name: axis[index[:, place]] for place, (name, axis) in enumerate(self.axes.items())}
+        values = {
+            name: axis[index[:, place]] for place, (name, axis) in enumerate(self.axes.items())
+        }
         for name, other in self.tied.items():
             values[name] = values[other]
         if self.buffers is not None:
@@ -96,7 +102,10 @@ class Grid:
 
     def numbered(self, start: int, end: int) -> Integers:
         """The places of combinations by their numbers."""
-        return np.stack(np.unravel_index(np.arange(start, end), [len(axis) for axis in self.axes.values()]), axis=1)
+        return np.stack(
+            np.unravel_index(np.arange(start, end), [len(axis) for axis in self.axes.values()]),
+            axis=1,
+        )
 
 
 def _axes_of(space: Mapping[str, Any], names: Sequence[str]) -> dict[str, Floats]:
@@ -105,7 +114,9 @@ def _axes_of(space: Mapping[str, Any], names: Sequence[str]) -> dict[str, Floats
     require(not more, f"axes: {more[0] if more else ''} is not an axis")
     axes = {}
     for name in (name for name in names if name in space["axes"]):
-        values = [positive(value, f"axes.{name}") for value in listed(space["axes"][name], f"axes.{name}")]
+        values = [
+            positive(value, f"axes.{name}") for value in listed(space["axes"][name], f"axes.{name}")
+        ]
         exact = name in REAL or all(value == int(value) for value in values)
         require(bool(values) and exact, f"axes.{name}: a value is not whole")
         require(all(a < b for a, b in pairwise(values)), f"axes.{name}: values do not ascend")
@@ -118,8 +129,15 @@ def _budget_of(space: Mapping[str, Any]) -> float:
     chip = space["area_chip"]
     if chip is None:
         return positive(space["keep"]["most_area"], "keep.most_area")
-    cover(chip.get("clusters") is None and space["base"].get("clusters") is None, "a budget of a chip of clusters")
-    return float(areas_of(core_chips(alone(core_fields(chip))), process_of(chip, space["base"]["process"])).total[0])
+    cover(
+        chip.get("clusters") is None and space["base"].get("clusters") is None,
+        "a budget of a chip of clusters",
+    )
+    return float(
+        areas_of(
+            core_chips(alone(core_fields(chip))), process_of(chip, space["base"]["process"])
+        ).total[0]
+    )
 
 
 def _chips_of_cores(values: dict[str, Floats], made: Technology) -> Chips:
@@ -139,7 +157,9 @@ def _grid_of_clusters(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Gri
     """A phaze.space/2."""
     known_keys(space, KEYS, "space")
     axes, made = _axes_of(space, CLUSTER_AXES), technology_of(space["base"])
-    require(list(space["axes"]) == list(CLUSTER_AXES), f"axes: they are not {', '.join(CLUSTER_AXES)}")
+    require(
+        list(space["axes"]) == list(CLUSTER_AXES), f"axes: they are not {', '.join(CLUSTER_AXES)}"
+    )
     for key in ("sustained_power", "most_w_per_mm2"):
         positive(space["keep"][key], f"keep.{key}")
     limits = limits_of(space["keep"], KEEP_CLUSTERS, made, _budget_of(space), terms)
@@ -150,8 +170,14 @@ def _grid_of_cores(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
     """A phaze.space/1."""
     known_keys(space, KEYS | {"tied", "core_buffers"}, "space")
     axes, tied, made = _axes_of(space, AXES), dict(space["tied"]), technology_of(space["base"])
-    require(set(tied.items()) <= TIES and not set(tied) & set(axes), "tied: not one of the two ties that there are")
-    require(set(AXES[:6]) <= set(axes) | set(tied), "axes: one of the six that every space has is missing")
+    require(
+        set(tied.items()) <= TIES and not set(tied) & set(axes),
+        "tied: not one of the two ties that there are",
+    )
+    require(
+        set(AXES[:6]) <= set(axes) | set(tied),
+        "axes: one of the six that every space has is missing",
+    )
     base = core_fields(space["base"])
     fixed = {name: base[name] for name in AXES[8:]}
     limits = limits_of(space["keep"], KEEP, made, _budget_of(space), terms)
@@ -174,7 +200,12 @@ def space_of(grid: Grid, memories: Sequence[int]) -> Space:
     for start in range(0, count, CHUNK):
         chips, _ = grid.limits.kept(grid.corner(grid.numbered(start, min(start + CHUNK, count))))
         pieces.append(chips)
-    chips = Chips(*(np.concatenate([getattr(piece, field.name) for piece in pieces]) for field in fields(Chips)))
+    chips = Chips(
+        *(
+            np.concatenate([getattr(piece, field.name) for piece in pieces])
+            for field in fields(Chips)
+        )
+    )
     require(len(chips) > 0, "the space has no chip")
     return Space(chips, count, grid.limits.memory(chips, memories))
 

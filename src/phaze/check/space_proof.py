@@ -1,8 +1,9 @@
 """Every chip of a space: nothing scores below the bound of a certificate.
 
-Chips are bounded by ever sharper and dearer steps, those of a model (:mod:`.model`),
-until their bound is reached. The chip that looks best after the first step goes through all of them before any other: a
-false claim falls there. No list of chips, reason or count is read; what is proved is counted here.
+Chips are bounded by ever sharper and dearer steps, those of a model (:mod:`.model`), until their
+bound is reached. The chip that looks best after the first step goes through all of them before any
+other: a false claim falls there. No list of chips, reason or count is read; what is proved is
+counted here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,8 @@ NEAR = 1e-9
 """Scores are sums in another order than phaze has them."""
 Watch = Callable[[str], None]
 Solver = Callable[[int], Sequence[float]]
-"""The batch times of all models on a chip, by a solver of the caller's own: what he trusts it with is his affair."""
+"""The batch times of all models on a chip, by a solver of the caller's own: what he trusts it with
+is his affair."""
 LENT = "the caller's own solver"
 
 
@@ -46,8 +48,8 @@ class Counted:
 
 @dataclass(slots=True)
 class Open:
-    """Chips on their way through the steps, each with its goal: bounds on the batch time of every model's
-    configurations."""
+    """Chips on their way through the steps, each with its goal: bounds on the batch time of every
+    model's configurations."""
 
     models: Sequence[Model]
     mean: Mean
@@ -56,7 +58,8 @@ class Open:
     goal: Floats
     bounds: list[Floats]
     near: tuple[float, ...] = ()
-    """Of several models the times of the answer: how far each is bounded while nothing is known of the others."""
+    """Of several models the times of the answer: how far each is bounded while nothing is known of
+    the others."""
 
     def lows(self) -> Floats:
         """What no configuration undercuts, [models, chips]."""
@@ -82,8 +85,14 @@ class Open:
     def _bound(self, at: int, index: Integers, goals: Floats, step: str) -> None:
         """Bounds of one model on some chips, each as far as its goal."""
         if len(index):
-            own, some, memory = self.bounds[at][:, index], self.chips.taken(index), self.memory[index]
-            self.bounds[at][:, index] = np.maximum(own, self.models[at].bounds(some, memory, goals, step, own))
+            own, some, memory = (
+                self.bounds[at][:, index],
+                self.chips.taken(index),
+                self.memory[index],
+            )
+            self.bounds[at][:, index] = np.maximum(
+                own, self.models[at].bounds(some, memory, goals, step, own)
+            )
 
     def close(self, steps: Sequence[str], counted: "Counted", watch: Watch, what: str) -> None:
         """Some steps one after the other, and how many chips each closed."""
@@ -95,30 +104,42 @@ class Open:
             counted.add({step: before - len(self.left())})
 
     def solve(self, chip: int, solver: Solver, goal: float, sentence: str) -> None:
-        """One chip by a solver of the caller's own; ``sentence``: what is wrong where it does not reach a goal."""
+        """One chip by a solver of the caller's own; ``sentence``: what is wrong where it does not
+        reach a goal."""
         values = solver(chip)
         score = float(self.mean.score(np.array(values)[:, None])[0])
-        require(score >= goal * (1 - NEAR), f"{self.chips.words(chip)} {sentence.format(score=score)}")
+        require(
+            score >= goal * (1 - NEAR), f"{self.chips.words(chip)} {sentence.format(score=score)}"
+        )
         for bounds, value in zip(self.bounds, values, strict=True):
             bounds[:, chip] = np.maximum(bounds[:, chip], value)
 
 
-def start(models: Sequence[Model], mean: Mean, space: Space, goal: float | Floats, near: Sequence[float] = ()) -> Open:
+def start(
+    models: Sequence[Model],
+    mean: Mean,
+    space: Space,
+    goal: float | Floats,
+    near: Sequence[float] = (),
+) -> Open:
     """All chips of a space with nothing shown; those without a memory are none."""
     there = space.memory >= 0
     require(bool(there.any()), "no chip may have a memory of the problem")
     bounds = [np.where(there, 0.0, np.inf) * np.ones((m.configurations, 1)) for m in models]
     goals = np.full(len(space.chips), goal)
-    return Open(models, mean, space.chips, space.memory, goals, bounds, () if mean.plain else tuple(near))
+    return Open(
+        models, mean, space.chips, space.memory, goals, bounds, () if mean.plain else tuple(near)
+    )
 
 
 def prove(
     models: Sequence[Model], mean: Mean, space: Space, goals: tuple[float, float],
     watch: Watch, quick: bool = False, solver: Solver | None = None, near: Sequence[float] = (),
 ) -> Counted:  # fmt: skip
-    """Every chip and configuration against the first of ``goals``; refuses where the chip that looks best is not shown
-    to reach the second. ``quick`` stops before mappings; chips that no step closes are given to ``solver``, if any.
-    ``near``: about what each model takes on good chips; any times give bounds that hold, these few rows."""
+    """Every chip and configuration against the first of ``goals``; refuses where the chip that
+    looks best is not shown to reach the second. ``quick`` stops before mappings; chips that no step
+    closes are given to ``solver``, if any. ``near``: about what each model takes on good chips; any
+    times give bounds that hold, these few rows."""
     state, steps = start(models, mean, space, goals[0] * (1 - NEAR), near), models[0].steps
     counted = Counted(len(space.chips), space.combinations, goals[0], dict.fromkeys(steps, 0))
     counted.closed[steps[0]] = len(space.chips) - len(state.left())
@@ -139,26 +160,38 @@ def prove(
     if len(rest):
         scores = mean.score(state.lows()[:, rest])
         worst = int(np.argmin(scores))
-        counted.least, counted.first_open = float(scores[worst]), space.chips.words(int(rest[worst]))
+        counted.least, counted.first_open = (
+            float(scores[worst]),
+            space.chips.words(int(rest[worst])),
+        )
     return counted
 
 
-def least_times(models: Sequence[Model], space: Space, near: Sequence[float], watch: Watch) -> tuple[float, ...]:
-    """The least batch time of each model alone over all chips of a space, no more than what it takes in the answer;
-    of models whose last step is exact."""
+def least_times(
+    models: Sequence[Model], space: Space, near: Sequence[float], watch: Watch
+) -> tuple[float, ...]:
+    """The least batch time of each model alone over all chips of a space, no more than what it
+    takes in the answer; of models whose last step is exact."""
     bests = []
     for model, seconds in zip(models, near, strict=True):
         state = start([model], Mean("geometric", (1.0,), (1.0,)), space, seconds)
-        state.close(model.steps, Counted(len(space.chips), space.combinations), watch, f"chips for {model.name} alone")
+        state.close(
+            model.steps,
+            Counted(len(space.chips), space.combinations),
+            watch,
+            f"chips for {model.name} alone",
+        )
         bests.append(min(seconds, float(state.lows().min())))
     return tuple(bests)
 
 
 def _most_promising(state: Open, chip: int, goal: float, solver: Solver | None) -> str:
-    """All steps on one chip, whose bounds are kept; the last that it took, which may be the caller's solver."""
+    """All steps on one chip, whose bounds are kept; the last that it took, which may be the
+    caller's solver."""
     one = np.array([chip])
     alone = Open(
-        state.models, state.mean, state.chips.taken(one), state.memory[one], np.array([goal * (1 - NEAR)]),
+        state.models, state.mean, state.chips.taken(one), state.memory[one],
+        np.array([goal * (1 - NEAR)]),
         [bounds[:, one] for bounds in state.bounds],
     )  # fmt: skip
     for step in state.models[0].steps[1:]:
@@ -167,7 +200,9 @@ def _most_promising(state: Open, chip: int, goal: float, solver: Solver | None) 
             every[:, one] = bounds
         if not len(alone.left()):
             return step
-    require(solver is not None, f"nothing shows that {state.chips.words(chip)} scores {goal!r} or more")
+    require(
+        solver is not None, f"nothing shows that {state.chips.words(chip)} scores {goal!r} or more"
+    )
     if solver is not None:
         state.solve(chip, solver, goal, f"scores {{score!r}}, which is below {goal!r}")
     return LENT

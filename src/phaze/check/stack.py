@@ -15,18 +15,24 @@ from .reading import cover, listed, number, whole
 from .recompute import Keeping
 
 KNOWN = frozenset({
-    "name", "title", "fusion", "host_s", "hides_tensor_collectives", "hidden_synchronisation", "scatter_gather",
+    "name", "title", "fusion", "host_s", "hides_tensor_collectives", "hidden_synchronisation",
+    "scatter_gather",
     "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "schedule", "precision", "optimizer",
-    "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention", "synchronisation",
-    "families", "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share", "saves",
-    "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes", "low_precision_weights",
-    "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes", "prefetch", "hidden_offload",
+    "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention",
+    "synchronisation",
+    "families", "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share",
+    "saves",
+    "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes",
+    "low_precision_weights",
+    "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes",
+    "prefetch", "hidden_offload",
     "grouped_share", "hidden_exchange", "overlaps_shared_experts", "deduplicated_exchange",
     "softmax_matrices",
 })  # fmt: skip
 """The keys whose meaning is in the rules here, or that no search in 16 bits depends on."""
 TRAINING = frozenset({
-    "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks", "headroom",
+    "devices", "batch", "optimizer", "machine", "constants", "precision", "zeros", "chunks",
+    "headroom",
 })  # fmt: skip
 """What a job may say."""
 AS_TRACED = Keeping("trace", None, "scores", (), ())
@@ -35,31 +41,37 @@ LAUNCHES_A_CHUNK = 2.0
 """A receive before a chunk, and a send after it."""
 PAPER = "icml24"
 PAPER_KEYS: Mapping[str, Any] = MappingProxyType({
-    "schedule": PAPER, "stages": PAPER, "pipeline": PAPER, "synchronisation": "first", "host_s": 0.0,
+    "schedule": PAPER, "stages": PAPER, "pipeline": PAPER, "synchronisation": "first",
+    "host_s": 0.0,
     "softmax_matrices": 1, "hides_tensor_collectives": False, "hidden_synchronisation": 0.0,
     "optimizer_traffic_bytes": 0.0, "accumulation_inside": 2.0, "accumulation_apart": 0.0,
-    "piecewise_collectives": False, "saves": "trace", "logit_bytes": None, "gradient_buffer_bytes": 0.0, "state": None,
+    "piecewise_collectives": False, "saves": "trace", "logit_bytes": None,
+    "gradient_buffer_bytes": 0.0, "state": None,
 })  # fmt: skip
-"""What a stack of the paper's rules says; with any other value it would be a mixture of two sets of rules."""
+"""What a stack of the paper's rules says; with any other value it would be a mixture of two sets of
+rules."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
     """What times and bytes of plans depend on; a default is what has no effect.
 
-    Passes: ``keeping`` of activations; ``rule`` of schedules; ``pieces``: collectives are cut; ``trims`` recompute;
-    ``host`` seconds an operator; ``inside`` and ``apart``: bytes a gradient's adding moves in its product and apart
-    from it; ``buffer_bytes`` of a gradient; ``offload``: share of the passes that hides copies to the host, None
-    without such; ``exchanging`` of experts; ``matrices`` of scores whose multiples its softmax takes.
+    Passes: ``keeping`` of activations; ``rule`` of schedules; ``pieces``: collectives are cut;
+    ``trims`` recompute; ``host`` seconds an operator; ``inside`` and ``apart``: bytes a gradient's
+    adding moves in its product and apart from it; ``buffer_bytes`` of a gradient; ``offload``:
+    share of the passes that hides copies to the host, None without such; ``exchanging`` of experts;
+    ``matrices`` of scores whose multiples its softmax takes.
 
-    Plans: ``hidden`` share of collectives over replicas; ``by_layer``: gradients are reduced layer by layer;
-    ``reserve`` bytes; ``scatters``: transfers are cut over a tensor group; ``families`` of pipelines, where transfers
-    of several chunks are ``overlapped``; ``paired``: gathers of ZeRO run a layer ahead, so that two are held at once.
+    Plans: ``hidden`` share of collectives over replicas; ``by_layer``: gradients are reduced layer
+    by layer; ``reserve`` bytes; ``scatters``: transfers are cut over a tensor group; ``families``
+    of pipelines, where transfers of several chunks are ``overlapped``; ``paired``: gathers of ZeRO
+    run a layer ahead, so that two are held at once.
 
-    Paper: ``arriving``: edges of a stage arrive while it runs, over a flat ``link`` (infinite: there is none);
-    ``first_end``: the end of a batch is that of the first stage; ``unsplit``: a stage without a sharded layer takes one
-    device; ``last_recomputes``: whether the last stage may; ``all_recompute``: every layer does, not blocks alone, and
-    by halves there is no mode; ``ties``: parameters that calls share are summed and held once.
+    Paper: ``arriving``: edges of a stage arrive while it runs, over a flat ``link`` (infinite:
+    there is none); ``first_end``: the end of a batch is that of the first stage; ``unsplit``: a
+    stage without a sharded layer takes one device; ``last_recomputes``: whether the last stage may;
+    ``all_recompute``: every layer does, not blocks alone, and by halves there is no mode; ``ties``:
+    parameters that calls share are summed and held once.
     """
 
     keeping: Keeping = AS_TRACED
@@ -90,7 +102,8 @@ class Stack:
 
     @property
     def flat(self) -> bool:
-        """Whether all devices share one link and the first stage ends a batch: replicas change nothing but that end."""
+        """Whether all devices share one link and the first stage ends a batch: replicas change
+        nothing but that end."""
         return self.first_end and isfinite(self.link)
 
     @property
@@ -134,15 +147,22 @@ def stack_of(table: Mapping[str, Any], link: float) -> Stack:
         for key, fixed in PAPER_KEYS.items():
             cover(table[key] == fixed, f"stack.{key} = {table[key]!r}")
         return paper_stack(number(table["reserve_bytes"], "reserve_bytes"), link)
-    cover(table["schedule"] in ("serial", "companions", "links"), f"stack.schedule = {table['schedule']!r}")
+    cover(
+        table["schedule"] in ("serial", "companions", "links"),
+        f"stack.schedule = {table['schedule']!r}",
+    )
     cover(table["stages"] == "layers", f"stack.stages = {table['stages']!r}")
     cover(PUBLISHED not in table["families"], "the published pipeline under other rules")
     cover(table["pipeline"] == "1f1b", f"stack.pipeline = {table['pipeline']!r}")
-    cover(table["synchronisation"] in ("share", "layers"), f"stack.synchronisation = {table['synchronisation']!r}")
+    cover(
+        table["synchronisation"] in ("share", "layers"),
+        f"stack.synchronisation = {table['synchronisation']!r}",
+    )
     cover(table["prefetch"] in ("stage", "layer"), f"stack.prefetch = {table['prefetch']!r}")
     logits, offload = table["logit_bytes"], table["hidden_offload"]
     keeping = Keeping(
-        str(table["saves"]), None if logits is None else number(logits, "logit_bytes"), str(table["selective"]),
+        str(table["saves"]), None if logits is None else number(logits, "logit_bytes"),
+        str(table["selective"]),
         tuple(map(str, listed(table["recompute_modules"], "recompute_modules"))),
         tuple(map(str, listed(table["recompute_named"], "recompute_named"))),
     )  # fmt: skip
@@ -153,7 +173,9 @@ def stack_of(table: Mapping[str, Any], link: float) -> Stack:
         return number(table[name], f"stack.{name}", 0, most)
 
     exchanging = Exchanging(
-        value("hidden_exchange", 1), table["overlaps_shared_experts"] is True, table["deduplicated_exchange"] is True
+        value("hidden_exchange", 1),
+        table["overlaps_shared_experts"] is True,
+        table["deduplicated_exchange"] is True,
     )
     return Stack(
         keeping=keeping,

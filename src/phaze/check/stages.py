@@ -1,7 +1,8 @@
 """Stages of a pipeline under the rules icml24 (docs/placement.md) on many chips at once.
 
 forward    F = max( sum f, |e|/B + f_k + ... + f_n over edges e that enter at the k-th layer )
-backward   R = max( sum b (+ sum f where it recomputes), |e|/B + b_1 + ... + b_k over edges that leave there )
+backward   R = max( sum b (+ sum f where it recomputes), |e|/B + b_1 + ... + b_k over edges that
+           leave there )
 batch      max (F + R) (ceil(M/d) + S - 1) + 4 (d - 1)/d w(first stage) / B
 
 Bytes of a stage are those of any plan (:func:`.plans.stage_bytes`).
@@ -20,7 +21,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What of a stage depends on no chip: how many layers of each kind, edges with what runs behind them, bytes."""
+    """What of a stage depends on no chip: how many layers of each kind, edges with what runs behind
+    them, bytes."""
 
     counts: tuple[int, ...]
     into: tuple[tuple[tuple[int, ...], float], ...]
@@ -58,7 +60,8 @@ def stage_of(graph: PlanGraph, members: Sequence[int]) -> Stage:
 def stage_passes(
     stage: Stage, forward: Floats, backward: Floats, again: Floats | None, link: float
 ) -> tuple[Floats, Floats]:
-    """F and R on every chip, from the seconds of layers [kinds, chips]; ``again``: what they recompute."""
+    """F and R on every chip, from the seconds of layers [kinds, chips]; ``again``: what they
+    recompute."""
     counts = np.array(stage.counts, float)
     ahead, behind = counts @ forward, counts @ backward
     if again is not None:

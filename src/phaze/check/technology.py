@@ -1,8 +1,10 @@
-"""What chips are made in, of both schemas of technologies the same values (docs/technology.md, docs/silicon.md).
+"""What chips are made in, of both schemas of technologies the same values (docs/technology.md,
+docs/silicon.md).
 
-phaze.technology/2 states them for chips of clusters. phaze.technology/1, the form of the paper's area table, is read
-into the same: a share for all else scales every area, the activity of the design power scales every joule, a
-core has no port and no wires of its own, and its voltage does not change.
+phaze.technology/2 states them for chips of clusters. phaze.technology/1, the form of the paper's
+area table, is read into the same: a share for all else scales every area, the activity of the
+design power scales every joule, a core has no port and no wires of its own, and its voltage does
+not change.
 """
 
 from collections.abc import Mapping
@@ -21,12 +23,14 @@ SPARE_EVERY = 12.0
 """One more cluster is built for every twelve: docs/silicon.md."""
 CLUSTERS = frozenset({"accelerator", "node", "base_node", "software_of"})
 DESIGN = frozenset({
-    "name", "title", "clock_hz", "technology", "clusters", "global_buffer", "hbm", "links", "built", "sustained_w",
+    "name", "title", "clock_hz", "technology", "clusters", "global_buffer", "hbm", "links", "built",
+    "sustained_w",
     "cluster", "clock_basis", "published", "measured", "formats", "host_bytes_per_s",
 })  # fmt: skip
 NODE = frozenset({"name", "title", "area", "energy", "voltage", "fab"})
 BUILT = MappingProxyType({
-    "dies": 1, "base_dies": 0, "base_technology": None, "interfaces": "ga100", "second_cache_bytes": 0,
+    "dies": 1, "base_dies": 0, "base_technology": None, "interfaces": "ga100",
+    "second_cache_bytes": 0,
     "die_link_bytes_per_s": 0.0,
 })  # fmt: skip
 
@@ -39,7 +43,8 @@ def known_keys(table: Mapping[str, Any], keys: frozenset[str], where: str) -> No
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Straight lines between points; below the first through the origin or level, beyond the last its slope."""
+    """Straight lines between points; below the first through the origin or level, beyond the last
+    its slope."""
 
     sizes: Floats
     values: Floats
@@ -50,7 +55,9 @@ class Curve:
         inside = np.interp(size, self.sizes, self.values)
         beyond = self.values[-1] + slope * (size - self.sizes[-1])
         first = self.values[0] * size / self.sizes[0] if self.through_origin else self.values[0]
-        return np.where(size > self.sizes[-1], beyond, np.where(size < self.sizes[0], first, inside))
+        return np.where(
+            size > self.sizes[-1], beyond, np.where(size < self.sizes[0], first, inside)
+        )
 
 
 def curve_of(table: Mapping[str, Any], where: str, factor: float = 1.0) -> Curve:
@@ -64,13 +71,15 @@ def curve_of(table: Mapping[str, Any], where: str, factor: float = 1.0) -> Curve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Technology:
-    """mm2, joules, volts and the fab of what a chip is made of; what has a default is that of a chip of cores.
+    """mm2, joules, volts and the fab of what a chip is made of; what has a default is that of a
+    chip of cores.
 
-    ``built_share`` of the clusters in use are built, and one more for every ``spare_every``; registers up to 8 MiB have
-    ``register_files`` times their size. The network takes ``port_mm2`` of a port's byte a cycle and a mm, and
-    ``width_mm2`` of the global buffer's. ``row_edge`` and ``column_edge``: bytes a cycle at a row and a column of an
-    array; ``width_busy``: the share of the global buffer's width that is always counted busy, ``vector_moves``: how
-    often vector work moves a byte of HBM across the die. ``stack_bytes`` is 0 where a chip may have any memory of a
+    ``built_share`` of the clusters in use are built, and one more for every ``spare_every``;
+    registers up to 8 MiB have ``register_files`` times their size. The network takes ``port_mm2``
+    of a port's byte a cycle and a mm, and ``width_mm2`` of the global buffer's. ``row_edge`` and
+    ``column_edge``: bytes a cycle at a row and a column of an array; ``width_busy``: the share of
+    the global buffer's width that is always counted busy, ``vector_moves``: how often vector work
+    moves a byte of HBM across the die. ``stack_bytes`` is 0 where a chip may have any memory of a
     problem.
     """
 
@@ -134,7 +143,12 @@ def _rates(table: Mapping[str, Any], where: str, factor: float, **names: str) ->
 
 def _energies(table: Mapping[str, Any], activity: float, leakage: str) -> dict[str, Any]:
     """What both schemas say of energy."""
-    names = {"mac_j": "mac_j", "lane_j": "lane_j", "hbm_j": "hbm_j_per_byte", "link_j": "link_j_per_byte"}
+    names = {
+        "mac_j": "mac_j",
+        "lane_j": "lane_j",
+        "hbm_j": "hbm_j_per_byte",
+        "link_j": "link_j_per_byte",
+    }
     return {
         **_rates(table, "energy", activity, **names),
         **_rates(table, "energy", 1.0, leakage_w_per_mm2=leakage),
@@ -149,13 +163,18 @@ def process_of(chip: Mapping[str, Any], process: Mapping[str, Any]) -> Technolog
     share = 1.0 + number(area["other_share"], "area.other_share")
     memory = "cache" if chip["global_buffer"]["cache"] else "scratchpad"
     rates = _rates(
-        area, "area", share, vector_unit_mm2="vector_control_mm2", width_mm2="network_mm2_per_byte_per_cycle",
+        area, "area", share, vector_unit_mm2="vector_control_mm2",
+        width_mm2="network_mm2_per_byte_per_cycle",
         link_mm2="link_mm2_per_byte_per_s",
     )  # fmt: skip
-    hbm = number(silicon["hbm_built"], "silicon.hbm_built") * number(area["hbm_mm2_per_byte_per_s"], "area.hbm_mm2")
+    hbm = number(silicon["hbm_built"], "silicon.hbm_built") * number(
+        area["hbm_mm2_per_byte_per_s"], "area.hbm_mm2"
+    )
     return Technology(
         **rates,
-        **_energies(energy, number(energy["design_activity"], "energy.design_activity"), "static_w_per_mm2"),
+        **_energies(
+            energy, number(energy["design_activity"], "energy.design_activity"), "static_w_per_mm2"
+        ),
         mac_mm2=share * positive(area["mac_mm2"], "area.mac_mm2"),
         lane_mm2=share * positive(area["lane_mm2"], "area.lane_mm2"),
         hbm_mm2=share * hbm,
@@ -178,7 +197,9 @@ def node_of(table: Mapping[str, Any]) -> Technology:
     cover(table["base_node"] is None, "base dies of another node")
     for key, value in BUILT.items():
         cover(chip["built"][key] == value, f"accelerator.built.{key} = {chip['built'][key]!r}")
-    cover(all(value is None for value in chip["measured"].values()), "a base chip that was measured")
+    cover(
+        all(value is None for value in chip["measured"].values()), "a base chip that was measured"
+    )
     area, energy, voltage, shared, hbm = (
         node["area"],
         node["energy"],
@@ -191,15 +212,42 @@ def node_of(table: Mapping[str, Any]) -> Technology:
         port_mm2="network_mm2",
     )  # fmt: skip
     more = _rates(
-        energy, "energy", 1.0, edge_j="edge_j", wire_j="wire_j", stack_w="stack_w", hbm_activity="hbm_activity"
+        energy,
+        "energy",
+        1.0,
+        edge_j="edge_j",
+        wire_j="wire_j",
+        stack_w="stack_w",
+        hbm_activity="hbm_activity",
     )
     fixed = _rates(
-        area, "area", 1.0, unit="support_mm2", lane="control_lane_mm2", uncore="uncore_mm2", host="host_lanes"
+        area,
+        "area",
+        1.0,
+        unit="support_mm2",
+        lane="control_lane_mm2",
+        uncore="uncore_mm2",
+        host="host_lanes",
     )
-    faces = _rates(area["ga100"], "ga100", 1.0, stack="stack_mm2", lane="lane_mm2", link="link_mm2_per_byte_per_s")
-    lane_rate = positive(chip["links"]["lane_bytes_per_s"] or area["lane_bytes_per_s"], "lane_bytes_per_s")
-    slope, reference = positive(voltage["slope"], "voltage.slope"), positive(voltage["reference_hz"], "reference_hz")
-    memory, stacks = "cache" if shared["cache"] is True else "sram", whole(hbm["stacks"], "hbm.stacks", 1)
+    faces = _rates(
+        area["ga100"],
+        "ga100",
+        1.0,
+        stack="stack_mm2",
+        lane="lane_mm2",
+        link="link_mm2_per_byte_per_s",
+    )
+    lane_rate = positive(
+        chip["links"]["lane_bytes_per_s"] or area["lane_bytes_per_s"], "lane_bytes_per_s"
+    )
+    slope, reference = (
+        positive(voltage["slope"], "voltage.slope"),
+        positive(voltage["reference_hz"], "reference_hz"),
+    )
+    memory, stacks = (
+        "cache" if shared["cache"] is True else "sram",
+        whole(hbm["stacks"], "hbm.stacks", 1),
+    )
     return Technology(
         **rates,
         **more,

@@ -54,22 +54,31 @@ def _operator(row: Sequence[Any]) -> Traced:
     require("kernels" not in own, f"graphs.json: {kind} has other sizes")
     names = {"bytes", "group"} | ({"stride", "copies"} if kind in EXCHANGES else set())
     require(core != "network" or set(own) == names, f"graphs.json: {kind} has other sizes")
-    moved = [tuple((whole(t, "tensor"), whole(n, "bytes")) for t, n in side) for side in (reads, writes)]
-    return Traced(whole(number, "operator"), Operator(str(kind), str(core), own, moved[0], moved[1]), str(module))
+    moved = [
+        tuple((whole(t, "tensor"), whole(n, "bytes")) for t, n in side) for side in (reads, writes)
+    ]
+    return Traced(
+        whole(number, "operator"),
+        Operator(str(kind), str(core), own, moved[0], moved[1]),
+        str(module),
+    )
 
 
 def trace_of(table: Mapping[str, Any]) -> Trace:
     """A graph of operators."""
     found = tuple(_operator(row) for row in listed(table["operators"], "graphs.json: operators"))
-    require(len({operator.number for operator in found}) == len(found), "graphs.json: an operator appears twice")
+    require(
+        len({operator.number for operator in found}) == len(found),
+        "graphs.json: an operator appears twice",
+    )
     return Trace(found, frozenset(whole(t, "outputs") for t in table["outputs"]))
 
 
 @dataclass(frozen=True, slots=True)
 class TracedLayer:
-    """A distinct layer: tensors (elements, bytes an element) and their roles, both passes, trained parameters, those of
-    experts among them, elements of each, what is saved, and weights that are not trained: elements, those of experts
-    among them, and their tensors."""
+    """A distinct layer: tensors (elements, bytes an element) and their roles, both passes, trained
+    parameters, those of experts among them, elements of each, what is saved, and weights that are
+    not trained: elements, those of experts among them, and their tensors."""
 
     name: str
     tensors: Mapping[int, tuple[int, int]]
@@ -98,7 +107,8 @@ class TracedLayer:
 
 @dataclass(frozen=True, slots=True)
 class _Parameter:
-    """A parameter of a layer: its tensor, elements, whether it is trained, whether it is one of several experts."""
+    """A parameter of a layer: its tensor, elements, whether it is trained, whether it is one of
+    several experts."""
 
     tensor: int
     elements: int
@@ -108,7 +118,9 @@ class _Parameter:
 
 def _parameter(row: Sequence[Any]) -> _Parameter:
     experts = row[6] if len(row) > 6 else 0
-    return _Parameter(int(row[1]), whole(row[2], "parameters"), row[4] is True, whole(experts, "experts") > 0)
+    return _Parameter(
+        int(row[1]), whole(row[2], "parameters"), row[4] is True, whole(experts, "experts") > 0
+    )
 
 
 def _elements(parameters: Sequence[_Parameter], experts: bool = False) -> int:
@@ -123,8 +135,8 @@ def _saved(table: Mapping[str, Any]) -> tuple[frozenset[int], int]:
 
 
 def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
-    """A layer of a graph; ``again`` is what selective recompute of attention scores runs, ``inputs`` what a full one
-    keeps."""
+    """A layer of a graph; ``again`` is what selective recompute of attention scores runs,
+    ``inputs`` what a full one keeps."""
     tensors, roles = dict[int, tuple[int, int]](), dict[int, str]()
     for number, elements, width, role, *_ in table["tensors"]:
         tensor = whole(number, "tensor")
@@ -159,8 +171,8 @@ def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
 
 
 def with_sums(layer: TracedLayer, result_bytes: float) -> TracedLayer:
-    """The layer whose products of weight gradients move so many bytes for each result: those that read no parameter
-    and whose results no operator reads (docs/cost.md, Gradients)."""
+    """The layer whose products of weight gradients move so many bytes for each result: those that
+    read no parameter and whose results no operator reads (docs/cost.md, Gradients)."""
     if result_bytes == 2.0:
         return layer
     read = {tensor for operator in layer.backward.operators for tensor in operator.reads}
@@ -169,7 +181,13 @@ def with_sums(layer: TracedLayer, result_bytes: float) -> TracedLayer:
         weight = any(layer.roles[tensor] == "parameter" for tensor in operator.reads)
         if operator.op.kind != "product" or weight or read & set(operator.writes):
             return operator
-        writes = [(t, round(size // max(1, layer.tensors[t][1]) * result_bytes)) for t, size in operator.op.writes]
+        writes = [
+            (t, round(size // max(1, layer.tensors[t][1]) * result_bytes))
+            for t, size in operator.op.writes
+        ]
         return replace(operator, op=replace(operator.op, writes=tuple(writes)))
 
-    return replace(layer, backward=replace(layer.backward, operators=tuple(map(summed, layer.backward.operators))))
+    return replace(
+        layer,
+        backward=replace(layer.backward, operators=tuple(map(summed, layer.backward.operators))),
+    )

@@ -12,8 +12,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class VectorParts:
-    """One array a field: cores, their lanes and buffers, the longest row they keep, and the memories' shares; lane
-    operations a second that are known to be exceeded nowhere."""
+    """One array a field: cores, their lanes and buffers, the longest row they keep, and the
+    memories' shares; lane operations a second that are known to be exceeded nowhere."""
 
     cores: Floats
     lanes: Floats
@@ -27,7 +27,8 @@ class VectorParts:
 
 
 def _steps(work: Lanes, parts: VectorParts) -> Floats:
-    """Steps of all lanes: by elements, or by rows, several to a core or one over a power of two of cores."""
+    """Steps of all lanes: by elements, or by rows, several to a core or one over a power of two of
+    cores."""
     if work.elements == 0:
         return np.zeros(len(parts.cores))
     if work.rows in (0, work.elements):
@@ -65,6 +66,10 @@ def vector_seconds(work: Lanes, parts: VectorParts) -> Floats:
     """Seconds on every part, without start-up."""
     moved, fetched = vector_bytes(work, parts)
     once = sum(size for size, _ in (*work.reads, *work.writes))
-    busy = np.maximum(work.operations * _steps(work, parts) / parts.clock, moved / (parts.cores * parts.core_rate))
+    busy = np.maximum(
+        work.operations * _steps(work, parts) / parts.clock, moved / (parts.cores * parts.core_rate)
+    )
     busy = np.maximum(busy, max(work.operations * work.elements, once / 6.0) / parts.lane_rate)
-    return np.asarray(np.maximum(busy, np.maximum(moved / parts.global_rate, fetched / parts.hbm_rate)))
+    return np.asarray(
+        np.maximum(busy, np.maximum(moved / parts.global_rate, fetched / parts.hbm_rate))
+    )

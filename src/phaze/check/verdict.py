@@ -38,15 +38,24 @@ from .space_proof import Counted, Solver, Watch, least_times, prove
 
 NEAR = 1e-9
 """Figures are sums in another order than phaze has them."""
-READING = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+READING = (
+    KeyError,
+    IndexError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found: the claim in words, the first line that does not hold, or what is not covered.
+    """What was found: the claim in words, the first line that does not hold, or what is not
+    covered.
 
-    ``proved_gap`` is what was shown, which may be less than what is claimed; ``designs``: of a front; ``plan``:
-    whether it is of a plan on one chip."""
+    ``proved_gap`` is what was shown, which may be less than what is claimed; ``designs``: of a
+    front; ``plan``: whether it is of a plan on one chip."""
 
     run_id: str = ""
     words: list[str] = field(default_factory=list)
@@ -80,22 +89,31 @@ class Verdict:
             return f"not checkable by the independent checker yet: {self.missing}"
         if self.wrong or self.counted is None:
             return f"does not hold: {self.wrong}"
-        closed = ", ".join(f"{count:,} by {step}" for step, count in self.counted.closed.items() if count)
+        closed = ", ".join(
+            f"{count:,} by {step}" for step, count in self.counted.closed.items() if count
+        )
         if self.plan:
-            return f"holds: no plan is faster ({closed or 'by the answer alone'}); gap {self.proved_gap:.3g}"
+            return (
+                f"holds: no plan is faster ({closed or 'by the answer alone'}); gap "
+                f"{self.proved_gap:.3g}"
+            )
         what = f"combinations in {self.counted.boxes:,} boxes" if self.counted.boxes else "chips"
         if self.designs:
             what = f"{what} with a memory" if self.counted.boxes else "chips with a memory"
         rest = self.chips - self.proved
         answer = f"{self.designs:,} designs hold" if self.designs else "answer holds"
         if self.quick:
-            return f"{answer}; of {self.counted.chips:,} {what} {closed}, {rest:,} not checked (quick)"
+            return (
+                f"{answer}; of {self.counted.chips:,} {what} {closed}, {rest:,} not checked (quick)"
+            )
         return f"holds: {self.counted.chips:,} {what} proved ({closed}); gap {self.proved_gap:.3g}"
 
 
 def check(
-    folder: Path, quick: bool = False, sharper: float = 0.0, watch: Watch = silent, solver: Solver | None = None,
-    unit_solver: UnitSolver | None = None, wider: float = 0.0, larger: Mapping[str, Any] | None = None,
+    folder: Path, quick: bool = False, sharper: float = 0.0, watch: Watch = silent,
+    solver: Solver | None = None,
+    unit_solver: UnitSolver | None = None, wider: float = 0.0,
+    larger: Mapping[str, Any] | None = None,
 ) -> Verdict:  # fmt: skip
     """Check the run, front or plan in a folder, with these :class:`Options`."""
     verdict = Verdict(quick=quick)
@@ -106,7 +124,9 @@ def check(
     except NotCoveredError as fault:
         verdict.missing = str(fault)
     except READING as fault:
-        verdict.wrong = f"a document of the run cannot be read ({type(fault).__name__}: {str(fault)[:80]})"
+        verdict.wrong = (
+            f"a document of the run cannot be read ({type(fault).__name__}: {str(fault)[:80]})"
+        )
     return verdict
 
 
@@ -114,7 +134,10 @@ def _check(folder: Path, verdict: Verdict, options: Options) -> None:
     texts = texts_of(folder)
     verdict.run_id = run_id(folder, texts)
     run = documents_of(texts, options)
-    verdict.gap, wider = number(run.certificate["gap"], "gap", 0, 1), number(options.wider, "--gap", 0, 1)
+    verdict.gap, wider = (
+        number(run.certificate["gap"], "gap", 0, 1),
+        number(options.wider, "--gap", 0, 1),
+    )
     if run.front:
         verdict.gap = run.certificate["gap"] = max(verdict.gap, wider)
     memories = run.memories
@@ -125,7 +148,10 @@ def _check(folder: Path, verdict: Verdict, options: Options) -> None:
     if many:
         first = run.designs()[0]
         cover(first is not None, "the certificate has no witness of its answer")
-        space, count = chip_named(grid, memories, first["chip"]), f"{grid.combinations:,} combinations"
+        space, count = (
+            chip_named(grid, memories, first["chip"]),
+            f"{grid.combinations:,} combinations",
+        )
     else:
         space = space_of(grid, memories)
         count = f"{len(space.chips):,} chips"
@@ -146,7 +172,10 @@ def _check(folder: Path, verdict: Verdict, options: Options) -> None:
 
 def _bound(run: Documents, verdict: Verdict) -> float:
     """The bound of a certificate, which follows from its best and its gap."""
-    best, bound = number(run.certificate["best"], "best", 1e-30), number(run.certificate["bound"], "bound")
+    best, bound = (
+        number(run.certificate["best"], "best", 1e-30),
+        number(run.certificate["bound"], "bound"),
+    )
     require(abs(bound - best * (1 - verdict.gap)) <= NEAR * best, "bound: it is not best (1 - gap)")
     verdict.best = best
     return bound
@@ -182,32 +211,45 @@ def _prove_front(run: Documents, grid: Grid, space: Space, verdict: Verdict) -> 
     if not boxed(run.problem):
         units = units_of(grid, space, sizes, asked)
         goals = goals_of(units, asked, values, verdict.gap, mean.batches[0])
-        verdict.counted = prove_units(models, mean, space, units, goals, watch, verdict.quick, solver)
+        verdict.counted = prove_units(
+            models, mean, space, units, goals, watch, verdict.quick, solver
+        )
         return
     _covered_by_boxes(models)
     verdict.counted = Counted(grid.combinations, grid.combinations)
     if not verdict.quick:
-        verdict.counted = prove_front_boxes(models, mean, grid, sizes, asked, values, verdict.gap, watch, solver)
+        verdict.counted = prove_front_boxes(
+            models, mean, grid, sizes, asked, values, verdict.gap, watch, solver
+        )
 
 
 def _covered_by_boxes(models: list[Model]) -> None:
-    cover(len(models) == 1 and models[0].placed, "larger spaces but for one model under the rules icml24")
+    cover(
+        len(models) == 1 and models[0].placed,
+        "larger spaces but for one model under the rules icml24",
+    )
 
 
 def _answered(
     run: Documents, grid: Grid, verdict: Verdict, space: Space | None = None
 ) -> tuple[list[Model], list[float], Mean]:
-    """The models of a run whose answer has the score that it states, what each takes in it, and how they count
-    together; regret is relative to the best chips of a space, which are stated to within the gap."""
+    """The models of a run whose answer has the score that it states, what each takes in it, and how
+    they count together; regret is relative to the best chips of a space, which are stated to within
+    the gap."""
     answer = only(run.certificate["answer"], "answer", ("chip", "hbm_bytes", "models"))
     require(len(answer["models"]) == len(run.problem["models"]), "answer: other models")
     models, mean = run.models(), mean_of(run.problem)
     run.options.watch("the answer")
     chip, size = answer_chip(grid, list(run.problem["hbm_bytes"]), answer, "answer")
-    seconds = [model.answer(row, chip, size) for model, row in zip(models, answer["models"], strict=True)]
+    seconds = [
+        model.answer(row, chip, size) for model, row in zip(models, answer["models"], strict=True)
+    ]
     allowed = NEAR
     if mean.kind == "regret" and not mean.plain:
-        cover(space is not None and all(model.exact for model in models), "regret where no step finds the best plans")
+        cover(
+            space is not None and all(model.exact for model in models),
+            "regret where no step finds the best plans",
+        )
         if space is not None:
             mean = replace(mean, bests=least_times(models, space, seconds, run.options.watch))
         allowed += verdict.gap
@@ -222,7 +264,9 @@ def _prove_larger(run: Documents, grid: Grid, larger: Mapping[str, Any], verdict
     models, seconds, mean = _answered(run, grid, verdict)
     bound = verdict.best * (1 - verdict.gap)
     if of_clusters(larger):
-        cover(of_clusters(run.problem["space"]), "a space of clusters held against an answer of cores")
+        cover(
+            of_clusters(run.problem["space"]), "a space of clusters held against an answer of cores"
+        )
         cover(kind_of(run.problem) == "throughput", "energy, cost and carbon in boxes of clusters")
     else:
         _covered_by_boxes(models)
@@ -238,7 +282,12 @@ def _prove(run: Documents, grid: Grid, space: Space, bound: float, verdict: Verd
     """The answer of a run against every chip of its space."""
     models, seconds, mean = _answered(run, grid, verdict, space)
     options, goal = run.options, max(bound, min(run.options.sharper, verdict.best))
-    counted = prove(models, mean, space, (goal, bound), options.watch, options.quick, options.solver, seconds)
+    counted = prove(
+        models, mean, space, (goal, bound), options.watch, options.quick, options.solver, seconds
+    )
     verdict.counted, verdict.proved_gap = counted, max(NEAR, 1 - counted.least / verdict.best)
     shown = verdict.quick or counted.least >= bound * (1 - NEAR)
-    require(shown, f"nothing shows that {counted.first_open} scores {bound!r} or more, only {counted.least!r}")
+    require(
+        shown,
+        f"nothing shows that {counted.first_open} scores {bound!r} or more, only {counted.least!r}",
+    )

@@ -1,4 +1,5 @@
-"""What the cost of an operator depends on: products, lanes, the bytes that it moves (docs/cost.md, docs/graph.md).
+"""What the cost of an operator depends on: products, lanes, the bytes that it moves (docs/cost.md,
+docs/graph.md).
 
 The table of lane operations is the cost model's and no part of any run.
 """
@@ -14,15 +15,29 @@ from .reading import digest_of
 
 NEVER = float("inf")
 LANE_OPERATIONS = MappingProxyType({
-    "fused": 0, "add": 1, "accumulate": 1, "multiply": 1, "divide": 4, "compare": 1, "select": 1, "cast": 1, "power": 2,
-    "root": 4, "exp": 4, "log": 4, "tanh": 6, "sigmoid": 6, "trigonometric": 8, "relu": 1, "gelu": 10,
-    "gelu_backward": 14, "silu": 7, "silu_backward": 10, "activation_backward": 4, "dropout": 6, "dropout_backward": 2,
-    "random": 4, "reduce": 1, "scan": 2, "sort": 16, "softmax": 8, "softmax_backward": 4, "layer_norm": 7,
-    "layer_norm_backward": 11, "batch_norm": 7, "batch_norm_backward": 11, "pool": 1, "embedding": 0,
-    "embedding_backward": 1, "gather": 0, "scatter": 1, "copy": 0, "fill": 0, "attention": 8, "attention_backward": 10,
+    "fused": 0, "add": 1, "accumulate": 1, "multiply": 1, "divide": 4, "compare": 1, "select": 1,
+    "cast": 1, "power": 2,
+    "root": 4, "exp": 4, "log": 4, "tanh": 6, "sigmoid": 6, "trigonometric": 8, "relu": 1,
+    "gelu": 10,
+    "gelu_backward": 14, "silu": 7, "silu_backward": 10, "activation_backward": 4, "dropout": 6,
+    "dropout_backward": 2,
+    "random": 4, "reduce": 1, "scan": 2, "sort": 16, "softmax": 8, "softmax_backward": 4,
+    "layer_norm": 7,
+    "layer_norm_backward": 11, "batch_norm": 7, "batch_norm_backward": 11, "pool": 1,
+    "embedding": 0,
+    "embedding_backward": 1, "gather": 0, "scatter": 1, "copy": 0, "fill": 0, "attention": 8,
+    "attention_backward": 10,
 })  # fmt: skip
 TWICE = frozenset(
-    {"softmax", "softmax_backward", "layer_norm", "layer_norm_backward", "batch_norm", "batch_norm_backward", "sort"}
+    {
+        "softmax",
+        "softmax_backward",
+        "layer_norm",
+        "layer_norm_backward",
+        "batch_norm",
+        "batch_norm_backward",
+        "sort",
+    }
 )
 SUMMED = frozenset({"reduce", "scan", "sort", "pool"})
 LOOKED_UP = frozenset({"embedding", "embedding_backward", "gather", "scatter"})
@@ -33,9 +48,18 @@ EXCHANGES = frozenset({"all_to_all", "ring", "context_gather", "context_scatter"
 BURST = 64
 """Bytes of the least transfer of HBM: docs/cost.md."""
 COST_MODEL = digest_of(
-    [dict(LANE_OPERATIONS), sorted(TWICE), sorted(SUMMED), sorted(LOOKED_UP), dict(COLLECTIVES), BURST, "phaze.cost/1"]
+    [
+        dict(LANE_OPERATIONS),
+        sorted(TWICE),
+        sorted(SUMMED),
+        sorted(LOOKED_UP),
+        dict(COLLECTIVES),
+        BURST,
+        "phaze.cost/1",
+    ]
 )
-"""The digest of the cost model's tables, which a certificate names: with other tables it is about another model."""
+"""The digest of the cost model's tables, which a certificate names: with other tables it is about
+another model."""
 
 Moved = tuple[float, float]
 """Bytes, and how many must fit in half of the global buffer for them to need no trip to HBM."""
@@ -43,8 +67,8 @@ Moved = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """``batch`` products of m x k by k x n, ``e`` bytes an element, with the bytes of A, B and C; ``bits`` of an
-    operand in a format of its own, ``grouped``: of many experts."""
+    """``batch`` products of m x k by k x n, ``e`` bytes an element, with the bytes of A, B and C;
+    ``bits`` of an operand in a format of its own, ``grouped``: of many experts."""
 
     batch: int
     m: int
@@ -58,8 +82,9 @@ class Product:
     grouped: bool = False
 
     def packed(self, rates: Mapping[int, float], grouped_share: float) -> "Product":
-        """As arrays run it that make r multiply-accumulates in its format for one in 16 bits (of experts, of which a
-        share is reached): k / r deep; wider operands are fewer values of as many bytes."""
+        """As arrays run it that make r multiply-accumulates in its format for one in 16 bits (of
+        experts, of which a share is reached): k / r deep; wider operands are fewer values of as
+        many bytes."""
         if self.grouped and grouped_share != 1.0:
             return replace(self, k=ceil(self.k / grouped_share), grouped=False).packed(rates, 1.0)
         rate = rates.get(self.bits, 1.0) if self.bits != 16 else 1.0
@@ -70,8 +95,8 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """What is moved, and operations on each of ``elements``, in ``rows`` if any; ``twice``: a row that no core keeps is
-    read again."""
+    """What is moved, and operations on each of ``elements``, in ``rows`` if any; ``twice``: a row
+    that no core keeps is read again."""
 
     reads: tuple[Moved, ...]
     writes: tuple[Moved, ...]
@@ -83,8 +108,9 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an operator costs: products beside lanes, or a collective: bytes, devices of its group, every how many-th
-    device is one of them, copies of a byte; ``kernel``: a fused attention as kernels are measured."""
+    """What an operator costs: products beside lanes, or a collective: bytes, devices of its group,
+    every how many-th device is one of them, copies of a byte; ``kernel``: a fused attention as
+    kernels are measured."""
 
     core: str
     products: tuple[Product, ...] = ()
@@ -108,7 +134,9 @@ class Operator:
         return self.sizes[name]
 
 
-def needs_of(operators: Sequence[Operator], outputs: frozenset[int]) -> list[tuple[list[float], list[float]]]:
+def needs_of(
+    operators: Sequence[Operator], outputs: frozenset[int]
+) -> list[tuple[list[float], list[float]]]:
     """For every access the bytes touched since the last one of its tensor, itself included."""
     last: dict[int, tuple[int, int]] = {}
     clock, reads, worst = 0, [], dict[int, float]()
@@ -116,7 +144,11 @@ def needs_of(operators: Sequence[Operator], outputs: frozenset[int]) -> list[tup
         found = []
         for tensor, _ in op.reads:
             since = last.get(tensor)
-            need = NEVER if since is None else float(sum(size for when, size in last.values() if when >= since[0]))
+            need = (
+                NEVER
+                if since is None
+                else float(sum(size for when, size in last.values() if when >= since[0]))
+            )
             found.append(need)
             worst[tensor] = max(worst.get(tensor, 0.0), need)
         reads.append(found)
@@ -172,7 +204,9 @@ def _lanes(parts: Sequence[Operator], reads: Sequence[Moved], writes: Sequence[M
 
 def _together(moved: Sequence[Moved]) -> Moved:
     """Several operands as one, on the chip only when all are."""
-    return (sum(size for size, _ in moved), max(need for _, need in moved)) if moved else (0.0, NEVER)
+    return (
+        (sum(size for size, _ in moved), max(need for _, need in moved)) if moved else (0.0, NEVER)
+    )
 
 
 def _widest(accesses: Sequence[tuple[int, int]], width_of: Mapping[int, int]) -> int:
@@ -180,7 +214,8 @@ def _widest(accesses: Sequence[tuple[int, int]], width_of: Mapping[int, int]) ->
 
 
 def _operands(part: Operator, width_of: Mapping[int, int]) -> Sequence[tuple[int, int]]:
-    """A and B among what a product reads: the ordered pair whose bytes are nearest to those of its sizes."""
+    """A and B among what a product reads: the ordered pair whose bytes are nearest to those of its
+    sizes."""
     if len(part.reads) < 2:
         return part.reads
 
@@ -192,8 +227,14 @@ def _operands(part: Operator, width_of: Mapping[int, int]) -> Sequence[tuple[int
 
 
 def _attention(part: Operator, e: int, operands: Moved) -> list[Product]:
-    """Scores and values forward; backward the scores again and the gradients of v, scores, q and k."""
-    queries, keys, depth, values = part.size("queries"), _keys(part), part.size("width"), part.size("value_width")
+    """Scores and values forward; backward the scores again and the gradients of v, scores, q and
+    k."""
+    queries, keys, depth, values = (
+        part.size("queries"),
+        _keys(part),
+        part.size("width"),
+        part.size("value_width"),
+    )
 
     def made(m: int, n: int, k: int) -> Product:
         return Product(part.size("batch"), m, n, k, e, bits=part.sizes.get("bits", 16))
@@ -212,14 +253,22 @@ def _attention(part: Operator, e: int, operands: Moved) -> list[Product]:
 
 def _is_grouped(part: Operator, tensors: Mapping[int, tuple[int, int]]) -> bool:
     """Whether a product is of many experts: it reads the offsets of their rows, 32 bits each."""
-    offsets = (tensors[t][1] == 4 and tensors[t][0] % part.size("batch") == 0 for t, _ in part.reads)
-    return part.kind == "product" and part.size("batch") > 1 and len(part.reads) > 2 and any(offsets)
+    offsets = (
+        tensors[t][1] == 4 and tensors[t][0] % part.size("batch") == 0 for t, _ in part.reads
+    )
+    return (
+        part.kind == "product" and part.size("batch") > 1 and len(part.reads) > 2 and any(offsets)
+    )
 
 
 def _products(
-    op: Operator, tensors: Mapping[int, tuple[int, int]], reads: Sequence[Moved], writes: Sequence[Moved]
+    op: Operator,
+    tensors: Mapping[int, tuple[int, int]],
+    reads: Sequence[Moved],
+    writes: Sequence[Moved],
 ) -> tuple[Product, ...]:
-    """The products of an operator; what belongs to no operand of any counts as the result of the first."""
+    """The products of an operator; what belongs to no operand of any counts as the result of the
+    first."""
     width_of = {tensor: width for tensor, (_, width) in tensors.items()}
     outer = dict(zip((tensor for tensor, _ in op.reads), reads, strict=True))
     named: set[int] = set()
@@ -232,10 +281,14 @@ def _products(
         elif part.kind in MATRIX:
             pair = _operands(part, width_of)
             named.update(tensor for tensor, _ in pair)
-            a, b = ([outer.get(tensor, (0.0, NEVER)) for tensor, _ in pair] + [(0.0, NEVER)] * 2)[:2]
+            a, b = ([outer.get(tensor, (0.0, NEVER)) for tensor, _ in pair] + [(0.0, NEVER)] * 2)[
+                :2
+            ]
             shape = [part.size(name) for name in ("batch", "m", "n", "k")]
             made = Product(shape[0], shape[1], shape[2], shape[3], _widest(pair, width_of), a, b)
-            found.append(replace(made, bits=part.sizes.get("bits", 16), grouped=_is_grouped(part, tensors)))
+            found.append(
+                replace(made, bits=part.sizes.get("bits", 16), grouped=_is_grouped(part, tensors))
+            )
     rest = _together([*writes, *(moved for tensor, moved in outer.items() if tensor not in named)])
     return (replace(found[0], c=rest), *found[1:])
 
@@ -246,17 +299,26 @@ def _bursts(moved: Moved, rows: int) -> Moved:
 
 
 def _looked_up_rows(op: Operator, tensors: Mapping[int, tuple[int, int]]) -> int:
-    """Rows that a look-up moves: its own, or as many as it has indices, of 64 bits each; 0 for any other operator."""
+    """Rows that a look-up moves: its own, or as many as it has indices, of 64 bits each; 0 for any
+    other operator."""
     if op.kind not in LOOKED_UP:
         return 0
     indices = [tensors[tensor][0] for tensor, _ in op.reads if tensors[tensor][1] == 8]
     return op.sizes.get("rows", 0) or max(indices, default=0)
 
 
-def work_of(op: Operator, needs: tuple[list[float], list[float]], tensors: Mapping[int, tuple[int, int]]) -> Work:
-    """What an operator costs; ``needs``: of what it reads and writes the bytes that must fit for it to stay."""
+def work_of(
+    op: Operator, needs: tuple[list[float], list[float]], tensors: Mapping[int, tuple[int, int]]
+) -> Work:
+    """What an operator costs; ``needs``: of what it reads and writes the bytes that must fit for it
+    to stay."""
     if op.core == "network":
-        sizes = (op.size("bytes"), op.size("group"), op.sizes.get("stride", 1), op.sizes.get("copies", 1))
+        sizes = (
+            op.size("bytes"),
+            op.size("group"),
+            op.sizes.get("stride", 1),
+            op.sizes.get("copies", 1),
+        )
         return Work("network", collective=(op.kind, *sizes))
     if op.core == "none":
         return Work("none")

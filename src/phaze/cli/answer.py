@@ -1,7 +1,7 @@
 """What all commands share: how an answer is printed, exit codes, and errors as one sentence.
 
-Printed are the documents of an answer, one line each, or what a person sees. Exit codes: 0 an answer, 2 bad input,
-3 nothing feasible, 130 interrupted, 1 our fault.
+Printed are the documents of an answer, one line each, or what a person sees. Exit codes: 0 an
+answer, 2 bad input, 3 nothing feasible, 130 interrupted, 1 our fault.
 """
 
 import os
@@ -44,7 +44,9 @@ def _print(sections: Sections) -> None:
         return
     with console.capture() as captured:
         draw(console, sections)
-    sys.stdout.write(writable("".join(line.rstrip() + "\n" for line in captured.get().splitlines())))
+    sys.stdout.write(
+        writable("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+    )
 
 
 def print_answer(answer: Answer, as_json: bool, pretty: bool) -> None:
@@ -71,10 +73,14 @@ def _failure(sentence: str, document: Mapping[str, Any], code: int, as_json: boo
     return code
 
 
-def exit_code_of(app: typer.Typer, arguments: list[str], interrupted: Callable[[], bool] = lambda: False) -> int:
-    """Run ``app`` on ``arguments``; every failure becomes one sentence on standard error and an exit code.
+def exit_code_of(
+    app: typer.Typer, arguments: list[str], interrupted: Callable[[], bool] = lambda: False
+) -> int:
+    """Run ``app`` on ``arguments``; every failure becomes one sentence on standard error and an
+    exit code.
 
-    ``interrupted`` tells whether there was an interrupt: then a failure is its consequence, whatever it is called.
+    ``interrupted`` tells whether there was an interrupt: then a failure is its consequence,
+    whatever it is called.
     """
     as_json = "--json" in arguments
     try:
@@ -104,8 +110,12 @@ def _code_of(fault: BaseException, as_json: bool) -> int:
         return _failure(sentence, {"error": sentence}, 2, as_json)
     if isinstance(fault, PhazeError):
         more = fault.document if isinstance(fault, InfeasibleError) else {}
-        return _failure(one_line(str(fault)), {"error": one_line(str(fault)), **more}, fault.exit_code, as_json)
-    if isinstance(fault, BrokenPipeError | SystemExit):  # the reader has gone; Typer turns some of these into an exit
+        return _failure(
+            one_line(str(fault)), {"error": one_line(str(fault)), **more}, fault.exit_code, as_json
+        )
+    if isinstance(
+        fault, BrokenPipeError | SystemExit
+    ):  # the reader has gone; Typer turns some of these into an exit
         silence()
         return 0
     if not isinstance(fault, Exception) or os.environ.get("PHAZE_TRACEBACK"):

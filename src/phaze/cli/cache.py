@@ -27,7 +27,9 @@ def cache(clear: Clear = False) -> Answer:
     document: dict[str, Any] = {
         "folder": str(kept.folder),
         "removed_files": removed,
-        "models": [{"model": one.place, "graphs": one.graphs, "bytes": one.bytes} for one in entries],
+        "models": [
+            {"model": one.place, "graphs": one.graphs, "bytes": one.bytes} for one in entries
+        ],
     }
     return Answer(document, lambda: _sections(str(kept.folder), entries, removed))
 

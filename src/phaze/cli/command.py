@@ -34,7 +34,9 @@ def _metavar(kind: Any) -> str | None:
 
 
 def _keyword(name: str, kind: Any, about: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about])
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about]
+    )
 
 
 def _option(parameter: Parameter, default: Any) -> inspect.Parameter:
@@ -49,8 +51,12 @@ def _option(parameter: Parameter, default: Any) -> inspect.Parameter:
     kind = kind if default is REQUIRED else kind | None
     metavar = _metavar(parameter.type)
     if option.argument:
-        return _keyword(parameter.name, kind, typer.Argument(help=parameter.help, metavar=metavar), default)
-    return _keyword(parameter.name, kind, typer.Option(flag, help=parameter.help, metavar=metavar), default)
+        return _keyword(
+            parameter.name, kind, typer.Argument(help=parameter.help, metavar=metavar), default
+        )
+    return _keyword(
+        parameter.name, kind, typer.Option(flag, help=parameter.help, metavar=metavar), default
+    )
 
 
 def _require_values(parameters: Sequence[Parameter], options: Mapping[str, Any]) -> None:
@@ -59,7 +65,9 @@ def _require_values(parameters: Sequence[Parameter], options: Mapping[str, Any])
         value = options.get(parameter.name)
         for text in value if isinstance(value, list | tuple) else (value,):
             if isinstance(text, str) and text.startswith("--") and text != "--":
-                raise InputError(parameter.flag, f"'{text}' is an option, not a value", "give its value")
+                raise InputError(
+                    parameter.flag, f"'{text}' is an option, not a value", "give its value"
+                )
 
 
 def _read(parameters: Sequence[Parameter], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,17 +78,22 @@ def _read(parameters: Sequence[Parameter], options: Mapping[str, Any]) -> dict[s
         if text is None:
             values[parameter.name] = parameter.default
         else:
-            values[parameter.name] = parameter.reader(parameter.flag, text) if parameter.reader else text
+            values[parameter.name] = (
+                parameter.reader(parameter.flag, text) if parameter.reader else text
+            )
     return values
 
 
 def command(function: Callable[..., Answer], listed: Command | None = None) -> Callable[..., None]:
-    """Make a command of a function: it is called with what was given, and what it returns, or that nothing is feasible,
-    is printed. A function of the API has the help and the defaults with which it is ``listed``."""
+    """Make a command of a function: it is called with what was given, and what it returns, or that
+    nothing is feasible, is printed. A function of the API has the help and the defaults with which
+    it is ``listed``."""
     of_api: list[Parameter] | None = getattr(function, "parameters", None)
     always = (listed and listed.always) or {}
     usual = (listed and listed.defaults) or {}
-    parameters = [parameter for parameter in of_api or parameters_of(function) if parameter.name not in always]
+    parameters = [
+        parameter for parameter in of_api or parameters_of(function) if parameter.name not in always
+    ]
     watched = "progress" in inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -98,8 +111,12 @@ def command(function: Callable[..., Answer], listed: Command | None = None) -> C
             value = Answer(fault.document, fault.sections, exit_code=fault.exit_code)
         print_answer(value, as_json, pretty)
 
-    signature = [_option(parameter, usual.get(parameter.name, parameter.default)) for parameter in parameters]
-    signature += [_keyword(name, bool, typer.Option(flag, help=text), False) for name, flag, text in SHARED]
+    signature = [
+        _option(parameter, usual.get(parameter.name, parameter.default)) for parameter in parameters
+    ]
+    signature += [
+        _keyword(name, bool, typer.Option(flag, help=text), False) for name, flag, text in SHARED
+    ]
     run.__signature__ = inspect.Signature(signature, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     run.__doc__ = listed.help if listed and listed.help else function.__doc__

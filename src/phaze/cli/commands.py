@@ -22,14 +22,18 @@ def _print_version(asked: bool) -> None:
 
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+        ),
     ] = False,
 ) -> None:
     pass
 
 
 def _unnamed() -> None:
-    """Stands in ``phaze --help`` for a command that is not run, so that its module is not imported."""
+    """Stands in ``phaze --help`` for a command that is not run, so that its module is not
+    imported."""
 
 
 def made(name: str) -> "Callable[..., None] | typer.Typer":
@@ -66,7 +70,9 @@ def application(names: Container[str] | None = None) -> typer.Typer:
             if names is None or listed.name in names:
                 _add(app, listed, panel.title)
             else:
-                app.command(listed.name, rich_help_panel=panel.title, short_help=listed.gives)(_unnamed)
+                app.command(listed.name, rich_help_panel=panel.title, short_help=listed.gives)(
+                    _unnamed
+                )
     for name in HIDDEN:
         if names is None or name in names:
             hidden = made(name)
@@ -76,5 +82,6 @@ def application(names: Container[str] | None = None) -> typer.Typer:
 
 
 def application_for(arguments: list[str]) -> typer.Typer:
-    """The application that a command line needs: only the command that it begins with is imported."""
+    """The application that a command line needs: only the command that it begins with is
+    imported."""
     return application(arguments[:1])

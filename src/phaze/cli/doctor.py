@@ -1,11 +1,13 @@
-"""``phaze doctor``: what is installed, what is missing for which command, and where caches and runs lie."""
+"""``phaze doctor``: what is installed, what is missing for which command, and where caches and runs
+lie."""
 
 from typing import Any
 
 from phaze.api.values import Answer
 from phaze.report.sections import Figures, Table
 
-# A distribution, the commands that need it, and what installs it; what every command needs has no extra.
+# A distribution, the commands that need it, and what installs it; what every command needs has no
+# extra.
 NEEDED = (
     ("numpy", "everything", ""),
     ("numba", "everything", ""),
@@ -71,10 +73,17 @@ def doctor() -> Answer:
         "runs": {"folder": str(runs), "exists": runs.is_dir()},
     }
     packages = [
-        (name, version or f"missing: pip install -e '.[{extra}]'" if extra else version or "missing", what)
+        (
+            name,
+            version or f"missing: pip install -e '.[{extra}]'" if extra else version or "missing",
+            what,
+        )
         for name, version, what, extra in rows
     ]
-    ready = f"{shipped} of {len(files)} files run from the shipped libraries, {compiled:,} functions in numba's cache"
+    ready = (
+        f"{shipped} of {len(files)} files run from the shipped libraries, {compiled:,} "
+        "functions in numba's cache"
+    )
     if shipped < len(files) and not compiled:
         ready += ": phaze kernels compiles the rest (up to two minutes)"
     places = [

@@ -1,10 +1,11 @@
 """Ctrl-C: every command ends with one sentence and exit code 130, wherever it is.
 
-Python runs its own signal handlers between two of its instructions, so not before a compiled kernel has come back, and
-a library may swallow the exception. So the interpreter's C handler also writes each signal to a pipe, and a thread
-reads it (kernels run without the interpreter's lock). The command gets ``GRACE_S`` to end by itself, its files whole;
-after that, or at a second interrupt, the thread ends the process. Nothing is lost by that: what a search found lies in
-its journal, round by round, and a kernel writes no file.
+Python runs its own signal handlers between two of its instructions, so not before a compiled kernel
+has come back, and a library may swallow the exception. So the interpreter's C handler also writes
+each signal to a pipe, and a thread reads it (kernels run without the interpreter's lock). The
+command gets ``GRACE_S`` to end by itself, its files whole; after that, or at a second interrupt,
+the thread ends the process. Nothing is lost by that: what a search found lies in its journal, round
+by round, and a kernel writes no file.
 """
 
 import os
@@ -24,11 +25,16 @@ RESUMED = ("search", "front", "sweep")
 
 def stopped(arguments: Sequence[str]) -> str:
     """The sentence of a command that was interrupted."""
-    return "stopped; the same command resumes from here" if arguments[:1] and arguments[0] in RESUMED else "stopped"
+    return (
+        "stopped; the same command resumes from here"
+        if arguments[:1] and arguments[0] in RESUMED
+        else "stopped"
+    )
 
 
 def _fragile(frame: FrameType | None) -> bool:
-    """Whether an exception would go through an import or through torch: C++ there aborts on it. None writes files."""
+    """Whether an exception would go through an import or through torch: C++ there aborts on it.
+    None writes files."""
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module == "importlib._bootstrap" or module.split(".")[0] == "torch":
@@ -38,14 +44,16 @@ def _fragile(frame: FrameType | None) -> bool:
 
 
 class Interrupt:
-    """One command's interrupts: ``heard`` when there was one, ``done`` when the command has ended by itself."""
+    """One command's interrupts: ``heard`` when there was one, ``done`` when the command has ended
+    by itself."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.arguments = arguments
         self.heard, self.done = threading.Event(), threading.Event()
 
     def listen(self) -> None:
-        """Hear interrupts from now on; a process that was started to ignore them goes on ignoring them."""
+        """Hear interrupts from now on; a process that was started to ignore them goes on ignoring
+        them."""
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             return
         ours, theirs = os.pipe()
@@ -56,13 +64,15 @@ class Interrupt:
         sys.unraisablehook = self._unraisable
 
     def finish(self) -> None:
-        """The command has ended by itself: while the interpreter winds up there is nothing left to stop."""
+        """The command has ended by itself: while the interpreter winds up there is nothing left to
+        stop."""
         self.done.set()
         if signal.getsignal(signal.SIGINT) == self._raise:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _unraisable(self, fault: "sys.UnraisableHookArgs") -> None:
-        """An interrupt inside a finalizer is lost there: the thread ends the command, and nothing is shown."""
+        """An interrupt inside a finalizer is lost there: the thread ends the command, and nothing
+        is shown."""
         if not self.heard.is_set():
             sys.__unraisablehook__(fault)
 
@@ -90,8 +100,8 @@ class Interrupt:
     def leave(self) -> None:
         """End the process and its workers, the sentence being said.
 
-        Not by ``sys.exit``: where the exception went through code that was made of a string, the interpreter would
-        end by the signal instead, without an exit code.
+        Not by ``sys.exit``: where the exception went through code that was made of a string, the
+        interpreter would end by the signal instead, without an exit code.
         """
         if "multiprocessing" in sys.modules:
             from multiprocessing import active_children

@@ -1,4 +1,5 @@
-"""``phaze kernels``: make every compiled function ready, so that a first command compiles nothing."""
+"""``phaze kernels``: make every compiled function ready, so that a first command compiles
+nothing."""
 
 import importlib
 import time
@@ -14,7 +15,8 @@ def kernels(
     *,
     progress: "Progress",
 ) -> Answer:
-    """Compile and cache the kernels that the shipped library does not have for this Python and machine.
+    """Compile and cache the kernels that the shipped library does not have for this Python and
+    machine.
 
     make setup does this. Example: phaze kernels
     """
@@ -24,14 +26,24 @@ def kernels(
     start = time.perf_counter()
     files = kernel_files()
     missing = [name for name in files if not library_serves(name)]
-    names = [name for name in warming_modules() if any(f.startswith(name.removesuffix("kernels")) for f in missing)]
+    names = [
+        name
+        for name in warming_modules()
+        if any(f.startswith(name.removesuffix("kernels")) for f in missing)
+    ]
     for done, name in enumerate(names):
         progress.count(done, len(names), f"compiling {name}")
         importlib.import_module(name).warm()
     seconds = time.perf_counter() - start
 
-    lines = [f"{len(files) - len(missing)} of {len(files)} kernel files run from the shipped library"]
+    lines = [
+        f"{len(files) - len(missing)} of {len(files)} kernel files run from the shipped library"
+    ]
     if names:
         lines.append(f"the kernels of {len(names)} packages compiled and cached in {seconds:.1f} s")
-    document = {"kernels": names, "shipped": len(files) - len(missing), "seconds": round(seconds, 3)}
+    document = {
+        "kernels": names,
+        "shipped": len(files) - len(missing),
+        "seconds": round(seconds, 3),
+    }
     return Answer(document, notes(*lines))

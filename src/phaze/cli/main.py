@@ -1,4 +1,5 @@
-"""The way in: made so that an interrupt is heard from the first moment, while the commands are still being imported."""
+"""The way in: made so that an interrupt is heard from the first moment, while the commands are
+still being imported."""
 
 import os
 import sys
@@ -33,7 +34,8 @@ def _code(arguments: list[str], interrupt: Interrupt) -> int:
 def main() -> None:
     """Entry point of the ``phaze`` script."""
     open_streams()
-    # No plugin of another package watches our documents, and looking for one reads the metadata of all packages.
+    # No plugin of another package watches our documents, and looking for one reads the metadata of
+    # all packages.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     interrupt = Interrupt(sys.argv[1:])
     try:

@@ -1,4 +1,5 @@
-"""What maintainers run left the package for ``tools``; its former commands and options say where it is now."""
+"""What maintainers run left the package for ``tools``; its former commands and options say where it
+is now."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -21,4 +22,6 @@ def refuse_moved(arguments: Sequence[str]) -> None:
     for command, option, serves in MOVED:
         options = [argument.partition("=")[0] for argument in arguments[1:]]
         if arguments[:1] == [command] and (not option or option in options):
-            raise InputError(f"phaze {command} {option}".strip(), "it is no part of the package any more", serves)
+            raise InputError(
+                f"phaze {command} {option}".strip(), "it is no part of the package any more", serves
+            )

@@ -23,7 +23,9 @@ Kind = Annotated[str, Option("study, space, chip, cluster, stack or model.", arg
 NodeName = Annotated[str, Option("The process: n3, n5, n7 or paper-22nm.")]
 Area = Annotated[str, Option("Area limit of a chip, in mm2.")]
 Power = Annotated[str, Option("Power limit of a chip (TDP), in W.")]
-ModelNames = Annotated[list[str] | None, Option("A model of a study; may be repeated.", repeatable=True)]
+ModelNames = Annotated[
+    list[str] | None, Option("A model of a study; may be repeated.", repeatable=True)
+]
 Out = Annotated[str | None, Option("The file; default my-<kind>.toml, or my_model.py.")]
 
 
@@ -31,7 +33,11 @@ def _quantity(text: str, unit: str) -> float:
     from phaze.units import parse
 
     plain = text.strip().removeprefix("-").replace(".", "", 1)
-    value = float(text) if plain.isascii() and plain.isdigit() else parse(text, "mm2" if unit == "mm2" else "W")
+    value = (
+        float(text)
+        if plain.isascii() and plain.isdigit()
+        else parse(text, "mm2" if unit == "mm2" else "W")
+    )
     if value <= 0:
         raise ValueError(f"give a number above 0 in {unit}")
     return value
@@ -66,7 +72,9 @@ def new(
     for option, text in (("--out", file), *(("--model", name) for name in models)):
         if not text.isprintable():
             raise InputError(
-                option, f"{text!r} cannot be written to a line of a file", "give printable characters alone"
+                option,
+                f"{text!r} cannot be written to a line of a file",
+                "give printable characters alone",
             )
     plain = "".join(c if c.isascii() and c.isalnum() else "-" for c in Path(file).stem.lower())
     name = plain[:LONGEST_NAME].strip("-") or f"my-{kind}"
@@ -75,7 +83,9 @@ def new(
     texts = texts_of(kind, Goal(name, node, area_mm2, power_w, models), file)
     for path in texts:
         if Path(path).exists():
-            raise InputError(path, "this file already exists", "give another --out, or move it away")
+            raise InputError(
+                path, "this file already exists", "give another --out, or move it away"
+            )
     for path, text in texts.items():
         write_whole(Path(path), text)
     tried = tries[kind].format(file=in_a_line(file))

@@ -1,4 +1,5 @@
-"""Standard output that is closed, or on a disk that is full: a sentence and an exit code, no traceback."""
+"""Standard output that is closed, or on a disk that is full: a sentence and an exit code, no
+traceback."""
 
 import os
 import sys
@@ -15,7 +16,8 @@ class UnwritableError(OSError):
 
 
 class Output:
-    """A stream that says of a failure to write that it is its own; a reader that has gone is none."""
+    """A stream that says of a failure to write that it is its own; a reader that has gone is
+    none."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -42,8 +44,9 @@ class Output:
 
 
 def open_streams() -> None:
-    """Make standard output one that says why it fails; one that was closed swallows what is written, as does standard
-    error. A character that it has no bytes for, such as half of one in a file's name, is escaped."""
+    """Make standard output one that says why it fails; one that was closed swallows what is
+    written, as does standard error. A character that it has no bytes for, such as half of one in a
+    file's name, is escaped."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, StringIO())
@@ -59,7 +62,8 @@ def writable(text: str) -> str:
 
 
 def silence() -> None:
-    """Let standard output swallow what is left in it, so that nothing fails again when the process ends."""
+    """Let standard output swallow what is left in it, so that nothing fails again when the process
+    ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

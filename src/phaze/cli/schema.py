@@ -9,7 +9,9 @@ from phaze.report.sections import Table
 if TYPE_CHECKING:
     from phaze.documents import Format
 
-Name = Annotated[str | None, Option("A format such as phaze.chip/1, or its short name, chip.", argument=True)]
+Name = Annotated[
+    str | None, Option("A format such as phaze.chip/1, or its short name, chip.", argument=True)
+]
 
 
 def formats() -> "dict[str, Format]":
@@ -46,8 +48,11 @@ def schema(name: Name = None) -> Answer:
     every = formats()
     if name is None:
         return _all(every)
-    # A short name means the version that every command reads, the first; sorted so that it comes last.
-    short = {full.removeprefix("phaze.").split("/")[0]: full for full in sorted(every, reverse=True)}
+    # A short name means the version that every command reads, the first; sorted so that it comes
+    # last.
+    short = {
+        full.removeprefix("phaze.").split("/")[0]: full for full in sorted(every, reverse=True)
+    }
     full = short.get(name, name)
     if full not in every:
         from phaze.errors import unknown_name

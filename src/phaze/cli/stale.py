@@ -1,7 +1,8 @@
 """Compiled kernels that an older version of the sources left behind.
 
-numba looks at the time of a kernel's own file only; what it kept may still name a class of another file that has been
-renamed since, and reading it then fails. Such caches are removed, and the next command compiles them anew.
+numba looks at the time of a kernel's own file only; what it kept may still name a class of another
+file that has been renamed since, and reading it then fails. Such caches are removed, and the next
+command compiles them anew.
 """
 
 from contextlib import suppress

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from phaze.report.progress import Progress
 
 app = typer.Typer(no_args_is_help=True, help="Check a study without searching it.")
-File = Annotated[str, Option("A study (phaze.study/1); - reads it from standard input.", argument=True)]
+File = Annotated[
+    str, Option("A study (phaze.study/1); - reads it from standard input.", argument=True)
+]
 
 
 @app.command("check")
@@ -30,7 +32,12 @@ def check(file: File, *, progress: "Progress", **options: Unpack[CheckOptions]) 
     from phaze.study.load import job_of, study_of
 
     raw, origin = traced_study(
-        file, None, options["settings"], options["fresh"], progress, allow_code=options["allow_code"]
+        file,
+        None,
+        options["settings"],
+        options["fresh"],
+        progress,
+        allow_code=options["allow_code"],
     )
     progress.step("counting the chips of the space")
     checked = study_of(raw, origin.where)
@@ -47,7 +54,9 @@ def check(file: File, *, progress: "Progress", **options: Unpack[CheckOptions]) 
         "models": [
             {
                 "name": task.name,
-                "graphs": [{"tensor": graph.width, "microbatch": graph.microbatch} for graph in task.graphs],
+                "graphs": [
+                    {"tensor": graph.width, "microbatch": graph.microbatch} for graph in task.graphs
+                ],
                 "ways": len(task.configurations),
             }
             for task in job.models
@@ -55,6 +64,9 @@ def check(file: File, *, progress: "Progress", **options: Unpack[CheckOptions]) 
     }
 
     configurations = sum(len(task.configurations) for task in job.models)
-    chips = f"{document['chips']:,} chips x {len(job.hbm_bytes)} memories x {configurations} configurations"
+    chips = (
+        f"{document['chips']:,} chips x {len(job.hbm_bytes)} memories x {configurations} "
+        "configurations"
+    )
     sentence = f"{job.name} is a good study: {chips}"
     return Answer(document, lambda: [Notes([sentence], checked.title or "")])

@@ -1,7 +1,7 @@
 """``phaze --help``: the commands by what people want to do, each with its help and its examples.
 
-A command that has a function in :mod:`phaze.api` is that function, with the options of its table; another one is a
-module here. One that is not listed does not exist.
+A command that has a function in :mod:`phaze.api` is that function, with the options of its table;
+another one is a module here. One that is not listed does not exist.
 """
 
 from collections.abc import Mapping
@@ -25,8 +25,9 @@ Exit codes: 0 an answer, 2 bad input, 3 nothing feasible, 1 a fault of phaze.
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: what it gives, and its help, which ends with examples (``·`` parts them). ``defaults`` are those that
-    differ from the function's, ``always`` is what it is called with besides."""
+    """A command: what it gives, and its help, which ends with examples (``·`` parts them).
+    ``defaults`` are those that differ from the function's, ``always`` is what it is called with
+    besides."""
 
     name: str
     gives: str
@@ -43,8 +44,8 @@ class Panel:
     commands: tuple[Command, ...]
 
 
-# A value of Python keeps its folder as long as it lives, and a process that Python starts runs the script that started
-# it again; commands name a folder and use every core.
+# A value of Python keeps its folder as long as it lives, and a process that Python starts runs the
+# script that started it again; commands name a folder and use every core.
 def _kept(folder: str) -> Mapping[str, Any]:
     return MappingProxyType({"out": folder, "workers": 0})
 
@@ -313,4 +314,6 @@ phaze models llama2-7b --json""",
 )
 # A command that set-up runs and --help does not list.
 HIDDEN: Final = ("kernels",)
-COMMANDS: Final = MappingProxyType({command.name: command for panel in PANELS for command in panel.commands})
+COMMANDS: Final = MappingProxyType(
+    {command.name: command for panel in PANELS for command in panel.commands}
+)

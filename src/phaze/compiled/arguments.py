@@ -1,14 +1,15 @@
-"""The type of an argument as plain values: what the library was compiled for, and whether a call has it.
+"""The type of an argument as plain values: what the library was compiled for, and whether a call
+has it.
 
 A type is a list that JSON can hold::
 
     ["int64"]  ["float64"]  ["bool"]                              a scalar
-    ["array", "float64", 2, "C", true]                            elements, axes, layout (C, F or A), whether writable
+    ["array", "float64", 2, "C", true]          elements, axes, layout (C, F or A), whether writable
     ["tuple", type, ...]                                          a tuple
     ["named", "phaze.schedule.part", "Tables", type, ...]         a named tuple by the module and name of its class
 
-Object code reads memory as it was told, so a call must have exactly these types: an array of other elements or strides
-would be read wrongly, not refused.
+Object code reads memory as it was told, so a call must have exactly these types: an array of other
+elements or strides would be read wrongly, not refused.
 """
 
 from typing import Any, Final
@@ -55,7 +56,9 @@ def fits(value: Any, declared: list[Any]) -> bool:
     return type(value) in _scalars(kind)
 
 
-def _array_fits(value: np.ndarray[Any, Any], elements: str, axes: int, layout: str, writable: bool) -> bool:
+def _array_fits(
+    value: np.ndarray[Any, Any], elements: str, axes: int, layout: str, writable: bool
+) -> bool:
     flags = value.flags.num
     ordered = layout == "A" or bool(flags & (C_ORDER if layout == "C" else F_ORDER))
     return (

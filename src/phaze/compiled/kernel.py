@@ -11,8 +11,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def njit(**options: Any) -> Callable[[F], F]:
-    """Decorate a function that is compiled; the options are those of ``numba.njit``. It is called as it is written,
-    and has what a :class:`Kernel` has."""
+    """Decorate a function that is compiled; the options are those of ``numba.njit``. It is called
+    as it is written, and has what a :class:`Kernel` has."""
 
     def decorated(function: F) -> F:
         return cast(F, Kernel(function, options))
@@ -25,8 +25,9 @@ def _function(module: str, name: str) -> Any:
 
 
 class Kernel:
-    """One function. Called from Python it runs the library's code if that is current and the arguments have the types
-    it was compiled for, else numba's; numba, compiling another function that calls this one, sees its own dispatcher.
+    """One function. Called from Python it runs the library's code if that is current and the
+    arguments have the types it was compiled for, else numba's; numba, compiling another function
+    that calls this one, sees its own dispatcher.
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -46,13 +47,16 @@ class Kernel:
             key = tuple(map(key_of, arguments))
             if key in self._known:
                 return self._entry.code(*arguments)
-            if len(arguments) == len(self._entry.types) and all(map(fits, arguments, self._entry.types)):
+            if len(arguments) == len(self._entry.types) and all(
+                map(fits, arguments, self._entry.types)
+            ):
                 self._known.add(key)
                 return self._entry.code(*arguments)
         return self.compiled_here(*arguments)
 
     def compiled_here(self, *arguments: Any) -> Any:
-        """The function as numba compiles it for the types of these arguments, which takes seconds."""
+        """The function as numba compiles it for the types of these arguments, which takes
+        seconds."""
         if self._observer is not None:
             self._observer(arguments)
         return self.dispatcher(*arguments)
@@ -67,7 +71,8 @@ class Kernel:
         return self._entry is not None
 
     def leave_library(self, observer: Callable[[tuple[Any, ...]], None] | None = None) -> None:
-        """From now on let numba compile it, and let an observer see the arguments of each call from Python."""
+        """From now on let numba compile it, and let an observer see the arguments of each call from
+        Python."""
         self._entry, self._observer = None, observer
 
     @property

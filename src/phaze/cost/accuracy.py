@@ -1,11 +1,14 @@
-"""Our costs beside what was measured on hardware: every row, with the chip's constants and from its data sheet alone.
+"""Our costs beside what was measured on hardware: every row, with the chip's constants and from its
+data sheet alone.
 
-Rows: products and softmaxes on an A100 (each alone), the fastest product found on each of some chips, all-reduces of 2
-to 8 A100 (in place), and forward and backward of one layer of a 22B model on 8 A100 (queued in training; the backward
-all-reduces run beside the weight gradients).
+Rows: products and softmaxes on an A100 (each alone), the fastest product found on each of some
+chips, all-reduces of 2 to 8 A100 (in place), and forward and backward of one layer of a 22B model
+on 8 A100 (queued in training; the backward all-reduces run beside the weight gradients).
 
-    layer forward  = sum of its kernels + all-reduces;     with full recompute the backward pass begins with a forward
-    layer backward = sum of its kernels + sum over all-reduces of max(0, it - the weight gradient before it)
+    layer forward  = sum of its kernels + all-reduces;     with full recompute the backward pass
+                   begins with a forward
+    layer backward = sum of its kernels + sum over all-reduces of max(0, it - the weight gradient
+    before it)
 """
 
 import json
@@ -86,12 +89,17 @@ def rate_rows() -> list[AccuracyRow]:
     """The product with the greatest rate found on each of several chips."""
     found = []
     for row in _data()["rates"]:
-        chip, asked = load_chip(row["chip"]), [measured_product(product(*row["sizes"]), row["seconds"])]
+        chip, asked = (
+            load_chip(row["chip"]),
+            [measured_product(product(*row["sizes"]), row["seconds"])],
+        )
         # Measured over many products in a row, whose launches overlap.
         in_a_row = [replace(chip_constants(chip, basis), start_up_s=0.0) for basis in BASES]
         a, b = (predicted_s(asked, chip_set([chip]), constants)[0] for constants in in_a_row)
         label = f"{chip.name} {asked[0].label.split()[1]}"
-        found.append(AccuracyRow("greatest product rate", label, row["seconds"], a, b, row["source"]))
+        found.append(
+            AccuracyRow("greatest product rate", label, row["seconds"], a, b, row["source"])
+        )
     return found
 
 
@@ -116,30 +124,46 @@ def all_reduce_rows() -> list[AccuracyRow]:
 
 
 def block_works(sizes: dict[str, int]) -> tuple[tuple[Work, ...], tuple[Work, ...]]:
-    """Forward and backward of a block of the family ``gpt``, element-wise chains fused, as Megatron-LM runs it.
+    """Forward and backward of a block of the family ``gpt``, element-wise chains fused, as
+    Megatron-LM runs it.
 
     Backward ends with adding the gradients to the 32-bit sums of the batch: 8 bytes a parameter.
     """
     gpt = {"hidden": sizes["hidden"], "layers": 2, "heads": sizes["heads"], "vocabulary": 51200}
     model = load_family(
-        "gpt", gpt | {"sequence": sizes["sequence"]}, tensor=sizes["tensor"], microbatch=sizes["microbatch"]
+        "gpt",
+        gpt | {"sequence": sizes["sequence"]},
+        tensor=sizes["tensor"],
+        microbatch=sizes["microbatch"],
     )
-    block = fuse_layer(next(layer for i, layer in enumerate(model.layers) if model.count(i) > 1), "chains")
+    block = fuse_layer(
+        next(layer for i, layer in enumerate(model.layers) if model.count(i) > 1), "chains"
+    )
     parameters = block.parameter_elements
-    summed = VectorWork(parameters, 0, 1.0, 1, (Moved(4.0 * parameters),), (Moved(4.0 * parameters),))
+    summed = VectorWork(
+        parameters, 0, 1.0, 1, (Moved(4.0 * parameters),), (Moved(4.0 * parameters),)
+    )
     return works_of(block.forward), (*works_of(block.backward), Work("vector", vector=summed))
 
 
-def pass_s(works: Sequence[Work], chip: Chip, cluster: Cluster, basis: Basis, hidden: bool) -> float:
-    """Seconds of kernels and collectives one after the other; ``hidden``: an all-reduce runs beside the last product
-    before it, the weight gradient of the layer whose input gradient it sums."""
-    times = cost_works(works, chip_set([chip]), chip_constants(chip, basis, "training")).times_s()[:, 0]
+def pass_s(
+    works: Sequence[Work], chip: Chip, cluster: Cluster, basis: Basis, hidden: bool
+) -> float:
+    """Seconds of kernels and collectives one after the other; ``hidden``: an all-reduce runs beside
+    the last product before it, the weight gradient of the layer whose input gradient it sums."""
+    times = cost_works(works, chip_set([chip]), chip_constants(chip, basis, "training")).times_s()[
+        :, 0
+    ]
     total = float(times.sum())
     for i, work in enumerate(works):
         if work.collective is not None:
             asked = work.collective
             waited = collective("all_reduce", asked.bytes, asked.group, cluster, basis).time_s
-            beside = [float(times[j]) for j in range(i) if works[j].core == "tensor"][-1:] if hidden else []
+            beside = (
+                [float(times[j]) for j in range(i) if works[j].core == "tensor"][-1:]
+                if hidden
+                else []
+            )
             total += max(0.0, waited - sum(beside))
     return total
 
@@ -153,13 +177,16 @@ def layer_rows() -> list[AccuracyRow]:
         ours: dict[str, list[float]] = {"forward": [], "backward": []}
         for basis in BASES:
             forward, backward = (
-                pass_s(w, chip, cluster, basis, hidden) for w, hidden in zip(works, (False, True), strict=True)
+                pass_s(w, chip, cluster, basis, hidden)
+                for w, hidden in zip(works, (False, True), strict=True)
             )
             ours["forward"].append(forward)
             ours["backward"].append(backward + (forward if row["recompute"] == "full" else 0.0))
         for name, (a, b) in ours.items():
             label = f"{name}, recompute {row['recompute']}"
-            found.append(AccuracyRow("layer of 22B, 8 devices", label, row[f"{name}_s"], a, b, row["source"]))
+            found.append(
+                AccuracyRow("layer of 22B, 8 devices", label, row[f"{name}_s"], a, b, row["source"])
+            )
     return found
 
 

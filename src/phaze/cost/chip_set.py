@@ -1,6 +1,7 @@
 """Sets of chips as costs see them: columns of chips with the clocks they hold.
 
-A schedule has as many cores of either kind as there are clusters, whose arrays work together behind one port.
+A schedule has as many cores of either kind as there are clusters, whose arrays work together behind
+one port.
 """
 
 from collections.abc import Sequence
@@ -20,8 +21,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ChipSet:
-    """Chips at the clocks that they hold; areas, of all of a chip and of one cluster, are for the wires that energy
-    counts, 0 without a process."""
+    """Chips at the clocks that they hold; areas, of all of a chip and of one cluster, are for the
+    wires that energy counts, 0 without a process."""
 
     columns: ChipColumns
     held_hz: Floats
@@ -33,7 +34,9 @@ class ChipSet:
 
     def taken(self, index: NDArray[Any]) -> "ChipSet":
         """The chips of ``index``, numbers or flags."""
-        held, area, inside = (values[index] for values in (self.held_hz, self.area_mm2, self.cluster_mm2))
+        held, area, inside = (
+            values[index] for values in (self.held_hz, self.area_mm2, self.cluster_mm2)
+        )
         return ChipSet(self.columns.taken(index), held, area, inside)
 
     @property
@@ -52,10 +55,13 @@ class ChipSet:
 
     def running_hz(self, constants: Constants) -> Floats:
         """The clock of every chip: the one measured where there is one, else the one it holds."""
-        return self.held_hz if constants.clock_hz is None else np.full(len(self), constants.clock_hz)
+        return (
+            self.held_hz if constants.clock_hz is None else np.full(len(self), constants.clock_hz)
+        )
 
     def sustained_share(self, constants: Constants) -> Floats:
-        """Of the cycles in which arrays have a tile that they work in: by design, or as measured of the chip."""
+        """Of the cycles in which arrays have a tile that they work in: by design, or as measured of
+        the chip."""
         share = self.columns.sustained_share
         return np.where(share > 0, share, constants.matrix_share)
 

@@ -1,17 +1,21 @@
-"""The core side of :mod:`phaze.cost.gemm`, compiled: the undominated choices of a product on the cores of a part.
+"""The core side of :mod:`phaze.cost.gemm`, compiled: the undominated choices of a product on the
+cores of a part.
 
-A product is the row ``batch m n k element_bytes`` of whole numbers. A core side is the whole numbers ``cores arrays
-rows columns group multicast`` and ``buffer bytes, buffer bytes/s, array cycles/s, block cycles, sum bytes, port
-bytes/s, latency cycles``; its front over (busy, global bytes) holds for every global buffer and HBM. The arithmetic is
-written in the order of the scalar file, so that both agree to the last bit.
+A product is the row ``batch m n k element_bytes`` of whole numbers. A core side is the whole
+numbers ``cores arrays rows columns group multicast`` and ``buffer bytes, buffer bytes/s, array
+cycles/s, block cycles, sum bytes, port bytes/s, latency cycles``; its front over (busy, global
+bytes) holds for every global buffer and HBM. The arithmetic is written in the order of the scalar
+file, so that both agree to the last bit.
 
-A tile whose least possible cost is already dominated is left out before its flows are tried (:func:`_beaten`), with
+A tile whose least possible cost is already dominated is left out before its flows are tried
+(:func:`_beaten`), with
 
-    each   >= m1 n1 kt / (R C) + (0 if two tiles of sums fit, else D),    D = latency + fill and drain + made e / port
+    each   >= m1 n1 kt / (R C) + (0 if two tiles of sums fit, else D),    D = latency + fill and
+           drain + made e / port
     busy   >= max((waves each + D) / clock, tiles e k (mt + nt) / (T port))
 
-where k in one slice has whole waves and bytes of reads + outputs e, and in several tiles ks / (teams T) waves at least
-and bytes of 16 more an output. Both must be dominated.
+where k in one slice has whole waves and bytes of reads + outputs e, and in several tiles ks /
+(teams T) waves at least and bytes of 16 more an output. Both must be dominated.
 """
 
 import numpy as np
@@ -37,7 +41,8 @@ def _up(a: int, b: int) -> int:
 
 @njit(cache=True, nogil=True, inline="always")
 def _above(a: float, b: float) -> float:
-    """The quotient of whole numbers below 2^53, rounded up: exact, and sooner there than by whole numbers."""
+    """The quotient of whole numbers below 2^53, rounded up: exact, and sooner there than by whole
+    numbers."""
     return float(np.ceil(a / b))
 
 
@@ -57,7 +62,9 @@ def _tiles(extent: int, rows: int, columns: int, out: Integers) -> int:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _depth(one_pass: bool, made: float, sides: float, k: int, rows: int, buffer: float, sums: float) -> int:
+def _depth(
+    one_pass: bool, made: float, sides: float, k: int, rows: int, buffer: float, sums: float
+) -> int:
     """kc of a tile of ``made`` outputs whose slices of depth 1 take ``sides`` bytes."""
     room = buffer
     if not one_pass:
@@ -87,7 +94,10 @@ def _reads(
     each = float(e) * batch * k
     while step <= min(both, most):  # groups of powers of two: quotients are shifts
         across = min(both - step, most)
-        moved = each * (float(m) * ((an + (1 << across) - 1) >> across) + float(n) * ((am + (1 << step) - 1) >> step))
+        moved = each * (
+            float(m) * ((an + (1 << across) - 1) >> across)
+            + float(n) * ((am + (1 << step) - 1) >> step)
+        )
         if moved < best:
             best, best_m, best_n = moved, step, across
         step += 1
@@ -104,7 +114,8 @@ def _dominated(count: int, costs: Floats, first: float, second: float) -> bool:
 
 @njit(cache=True, nogil=True, inline="always")
 def enter(count: int, first: float, second: float, costs: Floats, choices: Integers) -> int:
-    """Make room for a point in a front: -1 where it is dominated, else its place, the last; the dominated leave."""
+    """Make room for a point in a front: -1 where it is dominated, else its place, the last; the
+    dominated leave."""
     if _dominated(count, costs, first, second):
         return -1
     kept = 0
@@ -133,23 +144,35 @@ def _fits(
 
 @njit(cache=True, nogil=True, inline="always")
 def _folds(m1: int, n1: int, r: int, c: int) -> tuple[float, float, float, float]:
-    """Rows and columns of arrays that a tile spans: its m over r and over c, its n over c and over r."""
+    """Rows and columns of arrays that a tile spans: its m over r and over c, its n over c and over
+    r."""
     return _above(m1, r), _above(m1, c), _above(n1, c), _above(n1, r)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _work(
-    flow: int, m1: int, n1: int, kt: int, kc: int, e: int, r: int, folds: tuple[float, float, float, float]
+    flow: int,
+    m1: int,
+    n1: int,
+    kt: int,
+    kc: int,
+    e: int,
+    r: int,
+    folds: tuple[float, float, float, float],
 ) -> tuple[float, float]:
     """Cycles of an array and bytes at its edge, of a tile whose folds are known."""
     m_rows, m_columns, n_columns, n_rows = folds
     sums = 4.0 * m1 * n1
     if flow == 2:
         deep = _above(kt, r)
-        return deep * n_columns * max(m1, r), float(e) * kt * n1 + float(e) * kt * m1 * n_columns + sums * deep
+        return deep * n_columns * max(m1, r), float(e) * kt * n1 + float(
+            e
+        ) * kt * m1 * n_columns + sums * deep
     if flow == 3:
         deep = _above(kt, r)
-        return deep * m_columns * max(n1, r), float(e) * kt * m1 + float(e) * kt * n1 * m_columns + sums * deep
+        return deep * m_columns * max(n1, r), float(e) * kt * m1 + float(
+            e
+        ) * kt * n1 * m_columns + sums * deep
     down, across = (m_rows, n_columns) if flow == 0 else (n_rows, m_columns)
     rows, columns = (m1, n1) if flow == 0 else (n1, m1)
     folded = down * across
@@ -162,7 +185,8 @@ def _work(
 
 @njit(cache=True, nogil=True, inline="always")
 def _waves(items: float, whole: int, teams: int, cores: int) -> float:
-    """Tiles that the busiest core makes one after another; ``whole`` is the same as ``items``, as far as it fits."""
+    """Tiles that the busiest core makes one after another; ``whole`` is the same as ``items``, as
+    far as it fits."""
     if items < 4e15:
         return _above(_above(items, teams), cores)
     if items > 4e18:
@@ -176,12 +200,23 @@ def _beaten(
     once: float, reads: float, count: int, costs: Floats,
 ) -> bool:  # fmt: skip
     """Whether nothing that a tile may cost can enter the front."""
-    k, e, cores, r, c, clock, port = sizes[3], sizes[4], shape[0], shape[2], shape[3], rates[2], rates[5]
+    k, e, cores, r, c, clock, port = (
+        sizes[3],
+        sizes[4],
+        shape[0],
+        shape[2],
+        shape[3],
+        rates[2],
+        rates[5],
+    )
     m1, n1, mt, nt = tile
     made, outputs = float(mt) * nt * teams, float(sizes[0]) * sizes[1] * sizes[2]
     drained = rates[6] + 2 * r + c - 2 + made * e / port
     waits = 0.0 if 8.0 * made <= rates[4] else drained
-    work, fed = float(m1) * n1 * k / (float(r) * c), once * (float(e) * k * (float(mt) + nt)) / (cores * port)
+    work, fed = (
+        float(m1) * n1 * k / (float(r) * c),
+        once * (float(e) * k * (float(mt) + nt)) / (cores * port),
+    )
     even = once / (float(teams) * cores)
     whole = max((np.ceil(even * SLACK) * (work + waits) + drained) / clock, fed) * SLACK
     if not _dominated(count, costs, whole, reads + outputs * e):
@@ -193,7 +228,8 @@ def _beaten(
 
 @njit(cache=True, nogil=True)
 def _tile(
-    sizes: Integers, shape: Integers, rates: Floats, split: tuple[int, int, int], m1: int, n1: int, count: int,
+    sizes: Integers, shape: Integers, rates: Floats, split: tuple[int, int, int], m1: int, n1: int,
+    count: int,
     costs: Floats, choices: Integers,
 ) -> int:  # fmt: skip
     """Enter every flow and split of k of one tile; the new length of the front."""
@@ -220,8 +256,17 @@ def _tile(
         drain = rates[6] + 2 * r + c - 2 + written / port
         waits = lost + (0.0 if 8.0 * made <= sums else drain)
         through = waves * max(asked, written) / port
-        # Flows of a tile read and write the same of the global buffer: the soonest of them counts, the first of equals.
-        busy, array, core, least_cycles, least_moved, best, best_kc = np.inf, 0.0, 0.0, np.inf, np.inf, -1, 0
+        # Flows of a tile read and write the same of the global buffer: the soonest of them counts,
+        # the first of equals.
+        busy, array, core, least_cycles, least_moved, best, best_kc = (
+            np.inf,
+            0.0,
+            0.0,
+            np.inf,
+            np.inf,
+            -1,
+            0,
+        )
         for flow in range(4):
             one_pass = (flow == 0 and m1 <= r and n1 <= c) or (flow == 1 and m1 <= c and n1 <= r)
             deep = _depth(True, made, sides, k, r, buffer, sums) if one_pass else several
@@ -242,10 +287,24 @@ def _tile(
             return -1
         if place >= 0:
             costs[place, 0], costs[place, 1] = busy, reads + writes
-            costs[place, 2], costs[place, 3], costs[place, 4] = items * (down * across) * least_moved, array, core
+            costs[place, 2], costs[place, 3], costs[place, 4] = (
+                items * (down * across) * least_moved,
+                array,
+                core,
+            )
             costs[place, 5] = items * (float(e) * kt * (float(mt) + nt))
-            choices[place, 0], choices[place, 1], choices[place, 2], choices[place, 3] = best, down, across, teams
-            choices[place, 4], choices[place, 5], choices[place, 6], choices[place, 7] = mt, nt, best_kc, ks
+            choices[place, 0], choices[place, 1], choices[place, 2], choices[place, 3] = (
+                best,
+                down,
+                across,
+                teams,
+            )
+            choices[place, 4], choices[place, 5], choices[place, 6], choices[place, 7] = (
+                mt,
+                nt,
+                best_kc,
+                ks,
+            )
             choices[place, 8], choices[place, 9] = gm, gn
             count = place + 1
         ks, step = 2 * ks, step + 1
@@ -253,7 +312,9 @@ def _tile(
 
 
 @njit(cache=True, nogil=True)
-def core_front(sizes: Integers, shape: Integers, rates: Floats, costs: Floats, choices: Integers) -> int:
+def core_front(
+    sizes: Integers, shape: Integers, rates: Floats, costs: Floats, choices: Integers
+) -> int:
     """The undominated choices of a core side; how many, -1 where the front outgrew its room."""
     arrays, r, c = shape[1], shape[2], shape[3]
     m_tiles, n_tiles = np.empty(STEPS, np.int64), np.empty(STEPS, np.int64)
@@ -272,7 +333,9 @@ def core_front(sizes: Integers, shape: Integers, rates: Floats, costs: Floats, c
             for j in range(n_count):
                 if not _fits(sizes, shape, rates, split, m_tiles[i], n_tiles[j]):
                     break
-                count = _tile(sizes, shape, rates, split, m_tiles[i], n_tiles[j], count, costs, choices)
+                count = _tile(
+                    sizes, shape, rates, split, m_tiles[i], n_tiles[j], count, costs, choices
+                )
                 if count < 0:
                     return -1
     return count

@@ -1,28 +1,35 @@
 """Energy of works by component, and power of a layer, on a set of chips.
 
-For a work with M multiply-accumulates and O lane operations, its bytes at each level (:class:`Column`), and
-the prices of a chip (:class:`EnergyPrices`), all at the reference voltage and times V^2 at the clock of the chip:
+For a work with M multiply-accumulates and O lane operations, its bytes at each level
+(:class:`Column`), and the prices of a chip (:class:`EnergyPrices`), all at the reference voltage
+and times V^2 at the clock of the chip:
 
-    tensor_arrays  = V^2 M mac                                          registers of the array are in ``mac``
+    tensor_arrays  = V^2 M mac                                          registers of the array are
+                   in ``mac``
     tensor_buffers = V^2 (core_bytes edge + filled_bytes fill)          what arrays read, what fills their buffers
     vector_units   = V^2 O lane
     vector_buffers = V^2 vector_bytes vector                            in and out
     global_buffer  = V^2 (global_bytes + hbm_bytes) buffer(G)           to the cores, to HBM
     hbm            = hbm_bytes hbm
 
-    edge   = share (buffer(U) + e_edge + wire sqrt(cluster area) / 2)   share: bytes that arrays of a cluster read
-                                                                        together over what each would read alone
+    edge   = share (buffer(U) + e_edge + wire sqrt(cluster area) / 2)   share: bytes that arrays of
+           a cluster read
+                                                                        together over what each
+                                                                        would read alone
     fill   = buffer(U) + wire sqrt(area) / 2                            for bytes through the ports
     vector = 2 buffer(registers) + fill
 
-A process without voltage has V = 1, e_edge = wire = 0, fills by what the global buffer reads and writes once for all
-clusters that share it, and its vector operands pass no buffer but their own (``Technology.port_fills``).
+A process without voltage has V = 1, e_edge = wire = 0, fills by what the global buffer reads and
+writes once for all clusters that share it, and its vector operands pass no buffer but their own
+(``Technology.port_fills``).
 
-Idle power and links are the caller's (``static``, ``links`` are 0 here; SerDes of clusters never sleep, so bytes that
-are sent cost nothing beside idle power). Energy is never below M mac + compulsory bytes x hbm. Over the operators of a
-layer run one after the other, with what is drawn whatever runs in each (:func:`layer_power`)
+Idle power and links are the caller's (``static``, ``links`` are 0 here; SerDes of clusters never
+sleep, so bytes that are sent cost nothing beside idle power). Energy is never below M mac +
+compulsory bytes x hbm. Over the operators of a layer run one after the other, with what is drawn
+whatever runs in each (:func:`layer_power`)
 
-    average power = sum of energies / sum of times,     peak power = greatest energy / time of one operator.
+    average power = sum of energies / sum of times,     peak power = greatest energy / time of one
+                                                        operator.
 """
 
 from collections.abc import Sequence
@@ -67,8 +74,8 @@ class Energies:
 class EnergyPrices:
     """What operations and bytes take on every chip, joules at the reference voltage.
 
-    The tensor buffers take ``edge_share`` core bytes x ``edge`` + filled bytes x ``fill``; ``port_fills``: those are
-    the bytes through ports.
+    The tensor buffers take ``edge_share`` core bytes x ``edge`` + filled bytes x ``fill``;
+    ``port_fills``: those are the bytes through ports.
     """
 
     volts_squared: Floats
@@ -118,7 +125,8 @@ def energies_at(column: Column, work: int, price: EnergyPrices) -> Energies:
     nothing = np.zeros(len(square))
     return Energies(
         tensor_arrays=square * (macs * price.mac_j),
-        tensor_buffers=square * (price.edge_share * column.core_bytes(work) * price.edge + filled * price.fill),
+        tensor_buffers=square
+        * (price.edge_share * column.core_bytes(work) * price.edge + filled * price.fill),
         vector_units=square * (operations * price.lane_j),
         vector_buffers=square * column.vector_bytes(work) * price.vector_j,
         global_buffer=square * (column.global_bytes(work) + hbm_bytes) * price.global_j,
@@ -140,7 +148,8 @@ class LayerPower:
 def layer_power(
     column: Column, rows: Sequence[int], chips: ChipSet, technology: Technology, static_w: Floats
 ) -> LayerPower:
-    """Power of operators run one after the other; ``rows`` names the work of each, ``static_w`` is drawn always."""
+    """Power of operators run one after the other; ``rows`` names the work of each, ``static_w`` is
+    drawn always."""
     total, spent, peak = (np.zeros(len(chips)) for _ in range(3))
     for row in rows:
         time_s = column.time_s(row)

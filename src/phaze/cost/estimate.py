@@ -1,9 +1,10 @@
 """One operator on one chip in full: time, what bounds it, share of peak, mapping, traffic, energy.
 
-    share of peak = FLOP / (time x peak FLOP/s) for products, lane operations / (time x lanes x clock) for vector work
+    share of peak = FLOP / (time x peak FLOP/s) for products, lane operations / (time x lanes x
+    clock) for vector work
 
-``band`` is how far a time may be off, by docs/accuracy.md: 10 % calibrated, 15 % where one share was fitted,
-20 % from a data sheet.
+``band`` is how far a time may be off, by docs/accuracy.md: 10 % calibrated, 15 % where one share
+was fitted, 20 % from a data sheet.
 """
 
 from collections.abc import Mapping
@@ -56,17 +57,26 @@ class Estimate:
 
 
 def vector_work(kind: str, elements: int, rows: int = 0) -> VectorWork:
-    """A vector operator by its kind, at 16 bits: one operand in (two for sums, products and gradients), one out."""
-    choices = [name for name, row in KINDS.items() if row.core == "vector" and row.rule in VECTOR_RULES]
+    """A vector operator by its kind, at 16 bits: one operand in (two for sums, products and
+    gradients), one out."""
+    choices = [
+        name for name, row in KINDS.items() if row.core == "vector" and row.rule in VECTOR_RULES
+    ]
     if kind not in choices or kind == "fused":
-        raise unknown_name("vector", "vector operator", kind, [name for name in choices if name != "fused"])
+        raise unknown_name(
+            "vector", "vector operator", kind, [name for name in choices if name != "fused"]
+        )
     row = KINDS[kind]
     if not 0 <= elements <= 2**60 or not 0 <= rows <= elements:
-        raise InputError("vector", f"{elements} elements in {rows} rows", "give 0 to 2^60 elements, no more rows")
+        raise InputError(
+            "vector", f"{elements} elements in {rows} rows", "give 0 to 2^60 elements, no more rows"
+        )
     if row.rule in ("reduce", "normalize") and rows == 0:
         rows = max(1, elements // 1024)
     written = rows if row.rule == "reduce" else elements
-    operands = 2 if kind in TWO_OPERANDS or (kind.endswith("_backward") and row.rule != "move") else 1
+    operands = (
+        2 if kind in TWO_OPERANDS or (kind.endswith("_backward") and row.rule != "move") else 1
+    )
     reads, writes = 2.0 * elements * operands, 2.0 * written
     if row.rule == "move" and rows:
         reads, writes = whole_bursts(reads, rows), whole_bursts(writes, rows)
@@ -89,7 +99,9 @@ def _bound(column: Column, work: Work, mapping: ProductCost | None) -> str:
         named |= {"global buffer": vectors.global_s, "core buffer": vectors.buffer_s}
         for name, values in named.items():
             terms[name] = max(terms.get(name, 0.0), float(values[0, 0]))
-    return max(terms, key=lambda name: terms[name]) if terms and max(terms.values()) > 0 else "nothing"
+    return (
+        max(terms, key=lambda name: terms[name]) if terms and max(terms.values()) > 0 else "nothing"
+    )
 
 
 def _energy(column: Column, chips: ChipSet, chip: Chip) -> dict[str, float] | None:
@@ -101,9 +113,14 @@ def _energy(column: Column, chips: ChipSet, chip: Chip) -> dict[str, float] | No
 
 
 def estimate_work(
-    work: Work, chip: Chip, basis: Basis = "calibrated", load: Load = "alone", precision: Precision = PLAIN
+    work: Work,
+    chip: Chip,
+    basis: Basis = "calibrated",
+    load: Load = "alone",
+    precision: Precision = PLAIN,
 ) -> Estimate:
-    """One work on one chip, spread over all its cores or clusters; its products in 16 bits, or as they are made."""
+    """One work on one chip, spread over all its cores or clusters; its products in 16 bits, or as
+    they are made."""
     constants = replace(chip_constants(chip, basis, load), rates=_rates(chip, basis, precision))
     trust = chip_provenance(chip, basis)
     chips = chip_set([chip])
@@ -148,9 +165,14 @@ def _rates(chip: Chip, basis: Basis, precision: Precision) -> tuple[tuple[int, f
 
 
 def estimate_product(
-    p: Product, chip: Chip, basis: Basis = "calibrated", load: Load = "alone", precision: Precision = PLAIN
+    p: Product,
+    chip: Chip,
+    basis: Basis = "calibrated",
+    load: Load = "alone",
+    precision: Precision = PLAIN,
 ) -> Estimate:
-    """One product on one chip; of low precision with operands of that many bits, and results of 16."""
+    """One product on one chip; of low precision with operands of that many bits, and results of
+    16."""
     recipe = LOW.get(precision)
     if recipe is None:
         if precision != PLAIN:
@@ -174,5 +196,7 @@ def estimate_document(found: Estimate) -> dict[str, Any]:
             "chip": {name: chip[name] for name in ("order", "mg", "ng", "kg", "resident")},
         }
         times = (("array", core["array_s"]), ("core buffer", core["core_s"]))
-        document["waits_s"] = dict((*times, ("global buffer", mapping.global_s), ("hbm", mapping.hbm_s)))
+        document["waits_s"] = dict(
+            (*times, ("global buffer", mapping.global_s), ("hbm", mapping.hbm_s))
+        )
     return document

@@ -1,28 +1,37 @@
 r"""Exchanges of expert and context parallelism over the levels of a cluster.
 
-A group of n ranks has M_l members that meet at level l; G_l = M_1 .. M_l of it share a group of level l, G_L = n.
+A group of n ranks has M_l members that meet at level l; G_l = M_1 .. M_l of it share a group of
+level l, G_L = n.
 
-**Experts.** A rank routes T tokens of h features, each to k of the E experts, in a bytes a feature: D = T k h a.
-Balanced routing reaches every rank alike. Bytes that a rank sends through level l:
+**Experts.** A rank routes T tokens of h features, each to k of the E experts, in a bytes a feature:
+D = T k h a. Balanced routing reaches every rank alike. Bytes that a rank sends through level l:
 
     plain             D (G_l - G_(l-1)) / n
-    deduplicated      a token crosses the network once for each node that it goes to, and is copied inside:
-      outer levels    T h a (N_l - N_(l-1)) P,   N_l = G_l / M_1 nodes, N = N_L; a token goes to a node with
-                      P = 1 - (1 - 1/N)^k, at most g / N where routing is limited to g of N or more groups
+    deduplicated      a token crosses the network once for each node that it goes to, and is copied
+                      inside:
+      outer levels    T h a (N_l - N_(l-1)) P,   N_l = G_l / M_1 nodes, N = N_L; a token goes to a
+                      node with P = 1 - (1 - 1/N)^k, at most g / N where routing is limited to g of
+                      N or more groups
       innermost       D (M_1 - 1) / M_1
-    seconds           max over l of what level l takes to start + max over l of (W_l + 2 sqrt(d_l W_l)),   (exchange_s)
-                      W_l = bytes_l / B_l, start and pieces d_l as for all_to_all in collective.py
+    seconds           max over l of what level l takes to start + max over l of (W_l + 2 sqrt(d_l
+                      W_l)),   (exchange_s) W_l = bytes_l / B_l, start and pieces d_l as for
+                      all_to_all in collective.py
 
-Dispatch and combine are an exchange each, and so are their gradients. With x expert-tensor ranks the rows that arrive
-are gathered before the products and scattered after them: T k x h a over x ranks each.
+Dispatch and combine are an exchange each, and so are their gradients. With x expert-tensor ranks
+the rows that arrive are gathered before the products and scattered after them: T k x h a over x
+ranks each.
 
-**Context.** c ranks hold s / c positions each; keys and values of a rank have V bytes, before heads are expanded.
+**Context.** c ranks hold s / c positions each; keys and values of a rank have V bytes, before heads
+are expanded.
 
-    ring           c - 1 steps, each a transfer of V across the outermost level that neighbours cross; backward sends
-                   2 V (keys, values and their gradients). A step runs beside one block of attention: of A seconds of
-                   attention in all, exposed are (c - 1) max(0, step - A / c)                     (ring_step_s)
-    all_gather     forward gathers c V; backward gathers them again and scatters the gradients of c V  (gathered_s)
-    ulysses        an exchange of queries, keys and values before attention and of its result after it (exchange_s)
+    ring           c - 1 steps, each a transfer of V across the outermost level that neighbours
+                   cross; backward sends 2 V (keys, values and their gradients). A step runs beside
+                   one block of attention: of A seconds of
+                   attention in all, exposed are (c - 1) max(0, step - A / c)          (ring_step_s)
+    all_gather     forward gathers c V; backward gathers them again and scatters the gradients of c
+                   V  (gathered_s)
+    ulysses        an exchange of queries, keys and values before attention and of its result after
+                   it (exchange_s)
     hierarchical   ulysses inside c1 ranks, then a ring over the c / c1 groups: the sum of both
 
 Every price is nondecreasing in bytes and nonincreasing in the bandwidth of every level.
@@ -44,8 +53,8 @@ Members = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """What one rank routes: tokens, experts of each, bytes of a token, and how many of ``groups`` of experts it may
-    reach (0: any)."""
+    """What one rank routes: tokens, experts of each, bytes of a token, and how many of ``groups``
+    of experts it may reach (0: any)."""
 
     tokens: float
     top_k: int
@@ -99,7 +108,9 @@ def deduplicated_bytes(members: Members, routed: Routed) -> tuple[float, ...]:
     return tuple(found)
 
 
-def exchange_s(cluster: Cluster, members: Members, level_bytes: tuple[float, ...], basis: Basis) -> ExchangeCost:
+def exchange_s(
+    cluster: Cluster, members: Members, level_bytes: tuple[float, ...], basis: Basis
+) -> ExchangeCost:
     """One exchange in which a rank sends so many bytes through each level."""
     ranks = prod(members)
     if ranks == 1 or not any(level_bytes):
@@ -109,7 +120,10 @@ def exchange_s(cluster: Cluster, members: Members, level_bytes: tuple[float, ...
         level_bytes, crossings(seen_by(cluster, members), ranks, basis), strict=True
     ):
         wire_s = sent * s_per_byte
-        latency_s, slowest_s = max(latency_s, start_s), max(slowest_s, wire_s + float(pieces_s(piece_s, wire_s)))
+        latency_s, slowest_s = (
+            max(latency_s, start_s),
+            max(slowest_s, wire_s + float(pieces_s(piece_s, wire_s))),
+        )
     return ExchangeCost(latency_s + slowest_s, latency_s, level_bytes)
 
 
@@ -117,11 +131,15 @@ def expert_exchange(
     cluster: Cluster, members: Members, routed: Routed, basis: Basis, deduplicated: bool = False
 ) -> ExchangeCost:
     """Dispatch or combine among the ranks that share the experts."""
-    level_bytes = deduplicated_bytes(members, routed) if deduplicated else plain_bytes(members, routed)
+    level_bytes = (
+        deduplicated_bytes(members, routed) if deduplicated else plain_bytes(members, routed)
+    )
     return exchange_s(cluster, members, level_bytes, basis)
 
 
-def _collective_s(kind: Kind, cluster: Cluster, members: Members, size_bytes: float, basis: Basis) -> float:
+def _collective_s(
+    kind: Kind, cluster: Cluster, members: Members, size_bytes: float, basis: Basis
+) -> float:
     if prod(members) == 1:
         return 0.0
     seen = seen_by(cluster, members)
@@ -135,10 +153,17 @@ def ring_step_s(cluster: Cluster, members: Members, size_bytes: float, basis: Ba
         return 0.0
     constants = used[-1].constants(basis)
     wire_s = size_bytes / (constants.share * used[-1].bandwidth_bytes_per_s)
-    return constants.start_s / 2 + used[-1].latency_s + wire_s + float(pieces_s(constants.piece_s, wire_s))
+    return (
+        constants.start_s / 2
+        + used[-1].latency_s
+        + wire_s
+        + float(pieces_s(constants.piece_s, wire_s))
+    )
 
 
-def gathered_s(cluster: Cluster, members: Members, size_bytes: float, basis: Basis) -> tuple[float, float]:
+def gathered_s(
+    cluster: Cluster, members: Members, size_bytes: float, basis: Basis
+) -> tuple[float, float]:
     """Forward and backward of gathering keys and values of ``size_bytes`` a rank."""
     whole = size_bytes * prod(members)
     gather_s = _collective_s("all_gather", cluster, members, whole, basis)
@@ -146,15 +171,22 @@ def gathered_s(cluster: Cluster, members: Members, size_bytes: float, basis: Bas
 
 
 def exchange_cost(
-    kind: str, sizes: tuple[int, int, int, int], cluster: Cluster, basis: Basis, deduplicated: bool = False
+    kind: str,
+    sizes: tuple[int, int, int, int],
+    cluster: Cluster,
+    basis: Basis,
+    deduplicated: bool = False,
 ) -> CollectiveCost:
-    """An exchange of a graph with its sizes (bytes, group, stride, copies); a ring is that of all its steps."""
+    """An exchange of a graph with its sizes (bytes, group, stride, copies); a ring is that of all
+    its steps."""
     own, group, stride, copies = sizes
     members = members_by_level(cluster, ((stride, group),))
     if group == 1 or own == 0:
         return CollectiveCost(0.0, "nothing", 0.0, 0.0)
     if kind == "all_to_all":
-        found = expert_exchange(cluster, members, Routed(1.0, copies, own / copies), basis, deduplicated)
+        found = expert_exchange(
+            cluster, members, Routed(1.0, copies, own / copies), basis, deduplicated
+        )
         way = "deduplicated" if deduplicated else "direct"
         return CollectiveCost(found.time_s, way, found.latency_s, sum(found.level_bytes))
     sent = (group - 1) * float(own)
@@ -162,4 +194,6 @@ def exchange_cost(
         step_s = ring_step_s(cluster, members, own, basis)
         return CollectiveCost((group - 1) * step_s, "ring", 0.0, sent)
     same: Kind = "all_gather" if kind == "context_gather" else "reduce_scatter"
-    return CollectiveCost(_collective_s(same, cluster, members, float(own) * group, basis), kind, 0.0, sent)
+    return CollectiveCost(
+        _collective_s(same, cluster, members, float(own) * group, basis), kind, 0.0, sent
+    )

@@ -4,10 +4,11 @@ Measurements are products and vector operators with seconds. The constants x min
 
     loss(x) = mean over rows of | ln(predicted(x) / measured) |
 
-by descent over one constant after the other on a grid that is halved around the best value (:func:`descend`). Products
-fit ``matrix_share``, ``hbm_share``, ``start_up_s``, ``block_cycles``, on a chip of clusters, whose arrays have no share
-and no block cycles of their own, ``clock_hz``, ``hbm_share``, ``start_up_s``; vector operators ``vector_hbm_share``,
-``vector_start_up_s``, ``kept_row_bytes``. Cross-validation: row i belongs to fold i mod 5; every fold is predicted with
+by descent over one constant after the other on a grid that is halved around the best value
+(:func:`descend`). Products fit ``matrix_share``, ``hbm_share``, ``start_up_s``, ``block_cycles``,
+on a chip of clusters, whose arrays have no share and no block cycles of their own, ``clock_hz``,
+``hbm_share``, ``start_up_s``; vector operators ``vector_hbm_share``, ``vector_start_up_s``,
+``kept_row_bytes``. Cross-validation: row i belongs to fold i mod 5; every fold is predicted with
 constants fitted on the other four, so no row helps to predict itself.
 """
 
@@ -78,9 +79,11 @@ def measured_vector(kind: str, elements: int, rows: int, seconds: float) -> Meas
 
 @dataclass(frozen=True, slots=True)
 class ChipFit:
-    """Fitted constants, and median absolute errors: with the constants before, with these, and cross-validated.
+    """Fitted constants, and median absolute errors: with the constants before, with these, and
+    cross-validated.
 
-    ``clock_hz``: of a chip of clusters whose products were measured; ``held_back``: absolute errors of those rows."""
+    ``clock_hz``: of a chip of clusters whose products were measured; ``held_back``: absolute errors
+    of those rows."""
 
     calibration: Calibration
     clock_hz: float | None
@@ -93,7 +96,9 @@ class ChipFit:
 
 def predicted_s(rows: Sequence[Measured], chips: ChipSet, constants: Constants) -> list[float]:
     """Seconds of every row on the one chip of ``chips``."""
-    return [float(x) for x in cost_works([row.work for row in rows], chips, constants).times_s()[:, 0]]
+    return [
+        float(x) for x in cost_works([row.work for row in rows], chips, constants).times_s()[:, 0]
+    ]
 
 
 def errors_of(rows: Sequence[Measured], chip: Chip, constants: Constants) -> list[float]:
@@ -114,7 +119,8 @@ def descend(
     bounds: Sequence[tuple[str, Bounds]],
     finest: float = 1e-3,
 ) -> Constants:
-    """Coordinate descent: seven values around the best one of each constant, the reach halved after every round."""
+    """Coordinate descent: seven values around the best one of each constant, the reach halved after
+    every round."""
     best, least, reach = start, loss(start), 1.0
     while reach > finest:
         for name, (low, high) in bounds:
@@ -170,7 +176,9 @@ def _rounded(value: float, digits: int = 3) -> float:
 def _calibration(found: Constants, rows: Sequence[Measured], chip: Chip) -> Calibration:
     old = chip.calibration or Calibration()
     if sum(bool(row.work.products) for row in rows) >= LEAST_ROWS:
-        old = replace(old, hbm_share=_rounded(found.hbm_share), start_up_s=_rounded(found.start_up_s))
+        old = replace(
+            old, hbm_share=_rounded(found.hbm_share), start_up_s=_rounded(found.start_up_s)
+        )
         if chip.lumped_share:
             share, cycles = _rounded(found.matrix_share), _rounded(found.block_cycles)
             old = replace(old, matrix_share=share, block_cycles=cycles)
@@ -186,20 +194,36 @@ def _calibration(found: Constants, rows: Sequence[Measured], chip: Chip) -> Cali
 
 
 def fit_chip(rows: Sequence[Measured], chip: Chip) -> ChipFit:
-    """The constants of ``chip`` that fit ``rows`` best, and how far they are off on rows they have not seen."""
-    kinds = [sum(bool(row.work.products) for row in rows), sum(not row.work.products for row in rows)]
+    """The constants of ``chip`` that fit ``rows`` best, and how far they are off on rows they have
+    not seen."""
+    kinds = [
+        sum(bool(row.work.products) for row in rows),
+        sum(not row.work.products for row in rows),
+    ]
     if max(kinds, default=0) < LEAST_ROWS:
         raise InputError(
-            "measurements", f"{kinds[0]} products and {kinds[1]} vector operators", f"give {LEAST_ROWS} rows of a kind"
+            "measurements",
+            f"{kinds[0]} products and {kinds[1]} vector operators",
+            f"give {LEAST_ROWS} rows of a kind",
         )
     before = [abs(e) for e in errors_of(rows, chip, chip_constants(chip))]
     best = _fit_all(rows, chip, DATASHEET)
     calibration = _calibration(best, rows, chip)
     clock_hz = None if best.clock_hz is None else _rounded(best.clock_hz, 4)
-    fitted = [abs(e) for e in errors_of(rows, chip, replace(constants_of(calibration), clock_hz=clock_hz))]
+    fitted = [
+        abs(e) for e in errors_of(rows, chip, replace(constants_of(calibration), clock_hz=clock_hz))
+    ]
     unseen: list[float] = []
     for fold in range(min(FOLDS, len(rows))):
         held = [row for i, row in enumerate(rows) if i % FOLDS == fold]
         rest = [row for i, row in enumerate(rows) if i % FOLDS != fold]
         unseen += [abs(e) for e in errors_of(held, chip, _fit_all(rest, chip, DATASHEET))]
-    return ChipFit(calibration, clock_hz, len(rows), median(before), median(fitted), median(unseen), tuple(unseen))
+    return ChipFit(
+        calibration,
+        clock_hz,
+        len(rows),
+        median(before),
+        median(fitted),
+        median(unseen),
+        tuple(unseen),
+    )

@@ -1,50 +1,69 @@
-"""A matrix product on a chip: the mapping space, enumerated plainly. This file is the definition of its cost.
+"""A matrix product on a chip: the mapping space, enumerated plainly. This file is the definition of
+its cost.
 
-A :class:`Product` is ``batch`` products C[m,n] = A[m,k] B[k,n]. A :class:`TensorPart` has T cores of c arrays R x C, a
-buffer of U bytes and S bytes for sums, behind a port of p bytes each way; a global buffer of G bytes; HBM. A plain core
-has c = 1, its sums in the buffer, p infinite and no latency L. A mapping is one choice of each of these:
+A :class:`Product` is ``batch`` products C[m,n] = A[m,k] B[k,n]. A :class:`TensorPart` has T cores
+of c arrays R x C, a buffer of U bytes and S bytes for sums, behind a port of p bytes each way; a
+global buffer of G bytes; HBM. A plain core has c = 1, its sums in the buffer, p infinite and no
+latency L. A mapping is one choice of each of these:
 
-  core side (:func:`core_options`), all over ladders of powers of two times R or C, capped at the dimension
-    teams      1: down x across = c arrays make one tile together;  c: each array has tiles of its own (:func:`splits`)
-    m1, n1     what one array makes; a tile is mt x nt, mt = min(m, down m1), nt = min(n, across n1);
-               am = ceil(m / (down m1)), an = ceil(n / (across n1)): the product is batch am an ks tiles
+  core side (:func:`core_options`), all over ladders of powers of two times R or C, capped at the
+  dimension
+    teams      1: down x across = c arrays make one tile together;  c: each array has tiles of its
+               own (:func:`splits`)
+    m1, n1     what one array makes; a tile is mt x nt, mt = min(m, down m1), nt = min(n, across
+               n1); am = ceil(m / (down m1)), an = ceil(n / (across n1)): the product is batch am an
+               ks tiles
     flow       os-mn (m on rows, n on columns, outputs stay), os-nm (the other way round),
                ws (k on rows, n on columns, weights stay, m streams),
                is (k on rows, m on columns, inputs stay, n streams)
-    ks         split of k over cores, 1..64, doubled only while there are fewer than 8 T teams tiles; kt = ceil(k/ks);
-               partial sums meet in the global buffer
-    kc         depth of the operand slices in the buffer: of min(R, k) doubled below k, and k, the deepest with
-               2 e kc (mt + nt) teams + (4 mt nt where sums are in the buffer) <= U, and 4 mt nt teams <= S; slices are
-               double-buffered; when one os pass makes the tile there are no sums to keep, and kc begins at 1
-    gm x gn    cores that share what is read: a fragment of A goes to gn cores at once, one of B to gm; gm gn <= T and
-               the fan-out, each a power of two up to the widest multicast: the pair with the least traffic
+    ks         split of k over cores, 1..64, doubled only while there are fewer than 8 T teams
+               tiles; kt = ceil(k/ks); partial sums meet in the global buffer
+    kc         depth of the operand slices in the buffer: of min(R, k) doubled below k, and k, the
+               deepest with 2 e kc (mt + nt) teams + (4 mt nt where sums are in the buffer) <= U,
+               and 4 mt nt teams <= S; slices are double-buffered; when one os pass makes the tile
+               there are no sums to keep, and kc begins at 1
+    gm x gn    cores that share what is read: a fragment of A goes to gn cores at once, one of B to
+               gm; gm gn <= T and the fan-out, each a power of two up to the widest multicast: the
+               pair with the least traffic
   global side (:func:`global_options`), over ladders of powers of two
-    a          blocks of Mg rows of A stay, B and C stream:  2 e Mg k + 2 e s (k + Mg) <= G, s = min(n, 64); an A that
+    a          blocks of Mg rows of A stay, B and C stream:  2 e Mg k + 2 e s (k + Mg) <= G, s =
+               min(n, 64); an A that
                stays whole in a product without batch is not double-buffered:  e m k + 2 e s (k + m) <= G
     b          blocks of Ng columns of B stay, A and C stream, alike
-    c          blocks Mg x Ng of sums stay, A and B stream in slices of Kg: 4 Mg Ng + 2 e Kg (Mg + Ng) <= G
+    c          blocks Mg x Ng of sums stay, A and B stream in slices of Kg: 4 Mg Ng + 2 e Kg (Mg +
+               Ng) <= G
     through    nothing stays: HBM sees what the cores ask for
-    each with or without operands that the operators before left in the buffer (half of G is then kept for them)
+    each with or without operands that the operators before left in the buffer (half of G is then
+    kept for them)
 
 Costs, with e bytes an element and waves = ceil(ceil(batch am an ks / teams) / T):
 
-    cycles(os)  = ceil(m1/R) ceil(n1/C) (kt, at least R a visit) + k0 blocks                (:func:`array_cycles`)
-    cycles(ws)  = ceil(kt/R) ceil(n1/C) max(m1, R) + k0 blocks, is alike;   blocks = ceil(m1/R) ceil(n1/C)
-    written     = mt nt teams e, or 8 mt nt teams where k is split;      asked = e kt (mt + nt) teams
+    cycles(os)  = ceil(m1/R) ceil(n1/C) (kt, at least R a visit) + k0 blocks
+                (:func:`array_cycles`)
+    cycles(ws)  = ceil(kt/R) ceil(n1/C) max(m1, R) + k0 blocks, is alike;   blocks = ceil(m1/R)
+                ceil(n1/C)
+    written     = mt nt teams e, or 8 mt nt teams where k is split;      asked = e kt (mt + nt)
+                teams
     drain       = L + 2R + C - 2 + written / p
-    t_array     = (waves (cycles + (0 if 8 mt nt teams <= S else drain)) + drain) / (clock sustained_share)
-                  passes follow each other; with room for a second tile of sums, the next starts while one is written
-    t_core      = max(waves core_bytes / core bandwidth, waves max(asked, written) / p)     (:func:`core_bytes`)
+    t_array     = (waves (cycles + (0 if 8 mt nt teams <= S else drain)) + drain) / (clock
+                sustained_share)
+                  passes follow each other; with room for a second tile of sums, the next starts
+                  while one is written
+    t_core      = max(waves core_bytes / core bandwidth, waves max(asked, written) / p)
+                (:func:`core_bytes`)
     t_global    = (reads + writes + partial sums) / global bandwidth
-                  reads  = e batch k (m ceil(an/gn) + n ceil(am/gm))                        (:func:`multicast`)
+                  reads  = e batch k (m ceil(an/gn) + n ceil(am/gm))
+                         (:func:`multicast`)
                   writes = e batch m n (+ 8 ks batch m n when ks > 1);  order c adds 8 batch m n (ceil(k/Kg) - 1)
     t_hbm       = (a ra + b rb + c) / HBM bandwidth,   ra, rb: how often an operand is fetched
-    time        = max(t_array, t_core, t_global, t_hbm), the least over all mappings        (:func:`best`)
+    time        = max(t_array, t_core, t_global, t_hbm), the least over all mappings
+                (:func:`best`)
 
-Every constraint only loosens with T, U, finite S and G, and every term only falls with them and with a clock, port or
-bandwidth, so the least time is monotone in each of them (not in c, R, C: more arrays need larger tiles); t_array is at
-least the multiply-accumulates over T c R C clock, t_hbm the operands once.
-Ties: least HBM bytes, then global bytes, then max(t_array, t_core), then the first in the order of enumeration.
+Every constraint only loosens with T, U, finite S and G, and every term only falls with them and
+with a clock, port or bandwidth, so the least time is monotone in each of them (not in c, R, C: more
+arrays need larger tiles); t_array is at least the multiply-accumulates over T c R C clock, t_hbm
+the operands once. Ties: least HBM bytes, then global bytes, then max(t_array, t_core), then the
+first in the order of enumeration.
 """
 
 from collections.abc import Iterator
@@ -80,13 +99,15 @@ def ladder(start: int, limit: int) -> list[int]:
 
 
 def splits(arrays: int) -> list[tuple[int, int, int]]:
-    """(down, across, teams): the ways in which the arrays of a core work together, then each alone."""
+    """(down, across, teams): the ways in which the arrays of a core work together, then each
+    alone."""
     together = [(down, arrays // down, 1) for down in range(1, arrays + 1) if arrays % down == 0]
     return together if arrays == 1 else [*together, (1, 1, arrays)]
 
 
 def tiles(extent: int, part: TensorPart) -> list[int]:
-    """Tile extents to try: multiples of the array's sides by powers of two, and the whole dimension."""
+    """Tile extents to try: multiples of the array's sides by powers of two, and the whole
+    dimension."""
     return sorted({*ladder(part.rows, extent), *ladder(part.columns, extent)})
 
 
@@ -124,7 +145,9 @@ def array_cycles(flow: Flow, m1: int, n1: int, kt: int, kc: int, part: TensorPar
     return folds * (float(visits - 1) * kc + max(kt - (visits - 1) * kc, r))
 
 
-def core_bytes(flow: Flow, m1: int, n1: int, kt: int, kc: int, p: Product, part: TensorPart) -> float:
+def core_bytes(
+    flow: Flow, m1: int, n1: int, kt: int, kc: int, p: Product, part: TensorPart
+) -> float:
     """Bytes between a buffer and one array for one tile; sums are added in place."""
     r, c, e = part.rows, part.columns, float(p.element_bytes)
     sums = float(SUM_BYTES) * m1 * n1
@@ -138,14 +161,20 @@ def core_bytes(flow: Flow, m1: int, n1: int, kt: int, kc: int, p: Product, part:
 
 
 def multicast(p: Product, am: int, an: int, part: TensorPart) -> tuple[float, int, int]:
-    """Least bytes that the cores read from the global buffer, and the group gm x gn that shares them."""
+    """Least bytes that the cores read from the global buffer, and the group gm x gn that shares
+    them."""
     best = (NEVER, 1, 1)
     gm = 1
     while gm <= min(part.group, part.multicast):
         gn = 1
         while gn * 2 * gm <= part.group and gn * 2 <= part.multicast:
             gn *= 2
-        reads = float(p.element_bytes) * p.batch * p.k * (float(p.m) * _up(an, gn) + float(p.n) * _up(am, gm))
+        reads = (
+            float(p.element_bytes)
+            * p.batch
+            * p.k
+            * (float(p.m) * _up(an, gn) + float(p.n) * _up(am, gm))
+        )
         best = min(best, (reads, gm, gn), key=lambda x: x[0])
         gm *= 2
     return best
@@ -164,9 +193,13 @@ def core_options(p: Product, part: TensorPart) -> Iterator[CoreOption]:
                     kc = depth(in_one_pass(flow, m1, n1, part), mt, nt, teams, p, part)
                     for ks in SPLITS if kc else ():
                         tile_count = p.batch * am * an
-                        if ks > p.k or (ks > 1 and tile_count * (ks // 2) >= ENOUGH * part.cores * teams):
+                        if ks > p.k or (
+                            ks > 1 and tile_count * (ks // 2) >= ENOUGH * part.cores * teams
+                        ):
                             break
-                        yield _option(p, part, split, (m1, n1, mt, nt), tile_count * ks, flow, kc, ks, shared)
+                        yield _option(
+                            p, part, split, (m1, n1, mt, nt), tile_count * ks, flow, kc, ks, shared
+                        )
 
 
 def _option(
@@ -196,34 +229,44 @@ def _option(
     return CoreOption(
         flow, down, across, teams, mt, nt, deep, ks, gm, gn,
         array_s=(waves * cycles + drain) / part.array_hz,
-        core_s=max(waves * moved / part.buffer_bytes_per_s, waves * max(asked, written) / part.port_bytes_per_s),
+        core_s=max(waves * moved / part.buffer_bytes_per_s,
+        waves * max(asked, written) / part.port_bytes_per_s),
         core_bytes=float(tile_count) * (down * across) * moved,
         port_bytes=float(tile_count) * (e * kt * (float(mt) + nt)),
         global_bytes=reads + writes,
     )  # fmt: skip
 
 
-def _blocks(p: Product, room: float, fetched: tuple[float, float, float], resident: bool) -> Iterator[GlobalOption]:
+def _blocks(
+    p: Product, room: float, fetched: tuple[float, float, float], resident: bool
+) -> Iterator[GlobalOption]:
     e, (a, b, c) = float(p.element_bytes), fetched
     for mg in ladder(1, p.m):
         ahead = 1.0 if mg == p.m and p.batch == 1 else 2.0
         if ahead * e * mg * p.k + 2.0 * e * min(p.n, SLICE) * (float(p.k) + mg) <= room:
-            yield GlobalOption("a", mg, min(p.n, SLICE), p.k, resident, a + b * _up(p.m, mg) + c, 0.0)
+            yield GlobalOption(
+                "a", mg, min(p.n, SLICE), p.k, resident, a + b * _up(p.m, mg) + c, 0.0
+            )
     for ng in ladder(1, p.n):
         ahead = 1.0 if ng == p.n and p.batch == 1 else 2.0
         if ahead * e * ng * p.k + 2.0 * e * min(p.m, SLICE) * (float(p.k) + ng) <= room:
-            yield GlobalOption("b", min(p.m, SLICE), ng, p.k, resident, a * _up(p.n, ng) + b + c, 0.0)
+            yield GlobalOption(
+                "b", min(p.m, SLICE), ng, p.k, resident, a * _up(p.n, ng) + b + c, 0.0
+            )
     for mg in ladder(1, p.m):
         for ng in ladder(1, p.n):
             fits = (room - float(SUM_BYTES) * mg * ng) / (2.0 * e * (float(mg) + ng))
             if fits >= 1:
                 kg = [step for step in ladder(1, p.k) if step <= fits][-1]
                 sums = 2.0 * SUM_BYTES * p.batch * p.m * p.n * (_up(p.k, kg) - 1)
-                yield GlobalOption("c", mg, ng, kg, resident, a * _up(p.n, ng) + b * _up(p.m, mg) + c, sums)
+                yield GlobalOption(
+                    "c", mg, ng, kg, resident, a * _up(p.n, ng) + b * _up(p.m, mg) + c, sums
+                )
 
 
 def operand_bytes(p: Product, global_bytes: float, resident: bool) -> tuple[float, float, float]:
-    """HBM bytes of A, B and C fetched once; ``resident``: without those that half of the global buffer still holds."""
+    """HBM bytes of A, B and C fetched once; ``resident``: without those that half of the global
+    buffer still holds."""
     needs = (p.a_need_bytes, p.b_need_bytes, p.c_need_bytes)
     a, b, c = (
         0.0 if resident and need <= 0.5 * global_bytes else whole
@@ -247,7 +290,9 @@ def _cost(core: CoreOption, chip: GlobalOption, part: TensorPart) -> ProductCost
     moved = core.global_bytes + chip.sums_bytes
     global_s, hbm_s = moved / part.global_bytes_per_s, chip.hbm_bytes / part.hbm_bytes_per_s
     time_s = max(core.busy_s, global_s, hbm_s)
-    return ProductCost(core, chip, time_s, global_s, hbm_s, chip.hbm_bytes, moved, part.cores * core.teams)
+    return ProductCost(
+        core, chip, time_s, global_s, hbm_s, chip.hbm_bytes, moved, part.cores * core.teams
+    )
 
 
 def no_tile(part: TensorPart) -> InputError:
@@ -262,8 +307,14 @@ def no_tile(part: TensorPart) -> InputError:
 
 
 def best(p: Product, part: TensorPart, flows: tuple[Flow, ...] = FLOWS) -> ProductCost:
-    """The mapping of least time in ``flows``, by trying every pair of choices; the product must not be empty."""
-    sides = list({(o.hbm_bytes, o.sums_bytes): o for o in reversed([*global_options(p, part.global_bytes)])}.values())
+    """The mapping of least time in ``flows``, by trying every pair of choices; the product must not
+    be empty."""
+    sides = list(
+        {
+            (o.hbm_bytes, o.sums_bytes): o
+            for o in reversed([*global_options(p, part.global_bytes)])
+        }.values()
+    )
     least: tuple[tuple[float, float, float, float], ProductCost] | None = None
     for core in (option for option in core_options(p, part) if option.flow in flows):
         for side in (*reversed(sides), _through(p, core)):

@@ -1,6 +1,8 @@
-"""A layer's passes on one chip, operators one after the other: seconds, energy, power, and what takes the time.
+"""A layer's passes on one chip, operators one after the other: seconds, energy, power, and what
+takes the time.
 
-pass seconds = sum over operators of their all-core times + sum over its collectives of their times (none hidden)
+pass seconds = sum over operators of their all-core times + sum over its collectives of their times
+(none hidden)
 """
 
 from collections.abc import Sequence
@@ -48,7 +50,8 @@ class LayerEstimate:
 
 
 def network(works: Sequence[Work], cluster: Cluster | None, basis: Basis) -> tuple[float, float]:
-    """Seconds of the collectives of a pass, one after the other, and bytes sent; without a cluster they take none."""
+    """Seconds of the collectives of a pass, one after the other, and bytes sent; without a cluster
+    they take none."""
     asked = [work.collective for work in works if work.collective is not None]
     if cluster is None:
         return 0.0, 0.0
@@ -56,7 +59,9 @@ def network(works: Sequence[Work], cluster: Cluster | None, basis: Basis) -> tup
     return sum(cost.time_s for cost in costs), sum(cost.sent_bytes for cost in costs)
 
 
-def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, cluster: Cluster | None) -> PassEstimate:
+def estimate_pass(
+    works: Sequence[Work], chip: Chip, constants: Constants, cluster: Cluster | None
+) -> PassEstimate:
     """A sequence of works on one chip."""
     chips = chip_set([chip])
     column = cost_works(works, chips, constants)
@@ -67,8 +72,14 @@ def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, clust
     energy = average = peak = None
     figures = estimates_of(chip)
     if figures is not None and works:
-        power = layer_power(column, range(len(works)), chips, figures.technology, np.array([figures.static_w]))
-        energy = float(power.energy_j[0]) + sent * figures.technology.sent_j_per_byte + figures.static_w * waited
+        power = layer_power(
+            column, range(len(works)), chips, figures.technology, np.array([figures.static_w])
+        )
+        energy = (
+            float(power.energy_j[0])
+            + sent * figures.technology.sent_j_per_byte
+            + figures.static_w * waited
+        )
         average, peak = energy / total if total else 0.0, float(power.peak_w[0])
     flops = sum(work.flops for work in works)
     return PassEstimate(
@@ -85,7 +96,11 @@ def estimate_pass(works: Sequence[Work], chip: Chip, constants: Constants, clust
 
 
 def estimate_layers(
-    model: Model, chip: Chip, cluster: Cluster | None = None, basis: Basis = "calibrated", residency: bool = True
+    model: Model,
+    chip: Chip,
+    cluster: Cluster | None = None,
+    basis: Basis = "calibrated",
+    residency: bool = True,
 ) -> tuple[LayerEstimate, ...]:
     """Every distinct layer of a model, as operators queued in training."""
     constants = chip_constants(chip, basis, "training")

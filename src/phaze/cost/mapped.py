@@ -1,6 +1,7 @@
 """One product on one chip: its best mapping, and what bounds its time.
 
-time              units of time of the mapping / units a second / software share                    (:func:`mapped`)
+time              units of time of the mapping / units a second / software share
+                  (:func:`mapped`)
 arrays_alone_s    the same with memories and ports infinitely fast
 arrays_at_peak_s  that without what a chip or its software was measured to lose, at the rated clock
 """
@@ -23,7 +24,8 @@ def part_of(chip: Chip, constants: Constants) -> TensorPart:
 
 def _fast(part: TensorPart) -> TensorPart:
     return replace(
-        part, buffer_bytes_per_s=inf, port_bytes_per_s=inf, global_bytes_per_s=inf, hbm_bytes_per_s=inf
+        part, buffer_bytes_per_s=inf, port_bytes_per_s=inf, global_bytes_per_s=inf,
+        hbm_bytes_per_s=inf
     )  # fmt: skip
 
 
@@ -45,6 +47,7 @@ def arrays_alone_s(p: Product, chip: Chip, constants: Constants) -> float:
 
 
 def arrays_at_peak_s(p: Product, chip: Chip) -> float:
-    """Seconds with memories infinitely fast and arrays that lose nothing but what does not fill them."""
+    """Seconds with memories infinitely fast and arrays that lose nothing but what does not fill
+    them."""
     part = part_of(chip, replace(IDEAL, clock_hz=chip.rated_clock_hz))
     return map_product(p, replace(_fast(part), sustained_share=1.0)).time_s / part.units_per_s

@@ -1,4 +1,5 @@
-"""The values of a product's cost: what is multiplied, the part it runs on, the choices of a mapping, what it takes.
+"""The values of a product's cost: what is multiplied, the part it runs on, the choices of a
+mapping, what it takes.
 
 :mod:`phaze.cost.gemm` says which choices there are and what each costs.
 """
@@ -29,9 +30,10 @@ NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product and its operands' bytes in HBM; ``*_need_bytes``: the operand needs no HBM trip when half of the global
-    buffer holds that many bytes (:mod:`phaze.cost.residency`), NEVER if it always does. ``bits`` of an operand in
-    products of low precision, ``grouped``: one of many experts (:meth:`packed`)."""
+    """A product and its operands' bytes in HBM; ``*_need_bytes``: the operand needs no HBM trip
+    when half of the global buffer holds that many bytes (:mod:`phaze.cost.residency`), NEVER if it
+    always does. ``bits`` of an operand in products of low precision, ``grouped``: one of many
+    experts (:meth:`packed`)."""
 
     batch: int
     m: int
@@ -50,27 +52,38 @@ class Product:
     def __post_init__(self) -> None:
         sizes = self.batch, self.m, self.n, self.k
         if min(sizes) < 0 or max(sizes) > 2**50:
-            name = next(name for name in ("batch", "m", "n", "k") if not 0 <= getattr(self, name) <= 2**50)
-            raise InputError(f"product.{name}", f"{getattr(self, name)} is out of range", "give 0 to 2^50")
+            name = next(
+                name for name in ("batch", "m", "n", "k") if not 0 <= getattr(self, name) <= 2**50
+            )
+            raise InputError(
+                f"product.{name}", f"{getattr(self, name)} is out of range", "give 0 to 2^50"
+            )
         if self.macs > 2.0**100:
-            raise InputError("product", f"{self.macs:.3g} multiply-accumulates", "give at most 2^100")
+            raise InputError(
+                "product", f"{self.macs:.3g} multiply-accumulates", "give at most 2^100"
+            )
 
     @property
     def macs(self) -> float:
         return float(self.batch) * self.m * self.n * self.k
 
     def packed(self, rates: Sequence[tuple[int, float]], grouped_share: float = 1.0) -> "Product":
-        """The product as arrays run it that make r multiply-accumulates of its format where they make one of 16 bits:
-        its depth is k / r. Its HBM bytes are as they are; what moves on the chip is counted for k / r values, too few,
-        which never bounds arrays that their buffers feed. So a higher rate is never slower. A grouped product reaches
-        the share g of the rate: its depth is k / (r g)."""
+        """The product as arrays run it that make r multiply-accumulates of its format where they
+        make one of 16 bits: its depth is k / r. Its HBM bytes are as they are; what moves on the
+        chip is counted for k / r values, too few, which never bounds arrays that their buffers
+        feed. So a higher rate is never slower. A grouped product reaches the share g of the rate:
+        its depth is k / (r g)."""
         rate = dict(rates).get(self.bits, 1.0) if self.bits != 16 else 1.0
         if self.grouped and grouped_share != 1.0:
             return replace(self, k=ceil(self.k / grouped_share), grouped=False).packed(rates)
         if rate == 1.0:
             return self
         # Wider operands are fewer values of as many bytes.
-        return replace(self, k=ceil(self.k / rate), element_bytes=max(1, round(self.element_bytes * min(1.0, rate))))
+        return replace(
+            self,
+            k=ceil(self.k / rate),
+            element_bytes=max(1, round(self.element_bytes * min(1.0, rate))),
+        )
 
     @property
     def empty(self) -> bool:
@@ -80,21 +93,26 @@ class Product:
 def product(batch: int, m: int, n: int, k: int, element_bytes: int = 2) -> Product:
     """A product whose operands each lie once in HBM."""
     e = float(element_bytes)
-    return Product(batch, m, n, k, element_bytes, e * batch * m * k, e * batch * k * n, e * batch * m * n)
+    return Product(
+        batch, m, n, k, element_bytes, e * batch * m * k, e * batch * k * n, e * batch * m * n
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class TensorPart:
-    """What a product's time depends on: T cores of c arrays R x C with their buffers, the global buffer and HBM, all at
-    rates that the chip sustains. Arrays work in ``sustained_share`` of the clock's cycles while they have a tile;
-    ``block_cycles`` (k0) are lost for each array-sized block of outputs.
+    """What a product's time depends on: T cores of c arrays R x C with their buffers, the global
+    buffer and HBM, all at rates that the chip sustains. Arrays work in ``sustained_share`` of the
+    clock's cycles while they have a tile; ``block_cycles`` (k0) are lost for each array-sized block
+    of outputs.
 
-    The defaults are those of a plain core: one array, sums in its buffer beside the operands (``sum_bytes`` infinite),
-    a port that is never waited for, reads that go to as many cores as there are but no more than ``multicast`` each
-    way. A cluster has registers of ``sum_bytes``, a port, and reads that reach ``fan_out`` clusters in all.
+    The defaults are those of a plain core: one array, sums in its buffer beside the operands
+    (``sum_bytes`` infinite), a port that is never waited for, reads that go to as many cores as
+    there are but no more than ``multicast`` each way. A cluster has registers of ``sum_bytes``, a
+    port, and reads that reach ``fan_out`` clusters in all.
 
-    Rates are per unit of time, of which ``units_per_s`` are a second. Parts of chips count cycles of the clock that
-    they run at, so that chips that differ in that clock alone share their mappings.
+    Rates are per unit of time, of which ``units_per_s`` are a second. Parts of chips count cycles
+    of the clock that they run at, so that chips that differ in that clock alone share their
+    mappings.
     """
 
     cores: int
@@ -134,8 +152,8 @@ class TensorPart:
 
 @dataclass(frozen=True, slots=True)
 class CoreOption:
-    """A choice of the core side, with what it costs: the arrays of a core in ``teams`` of ``down`` x ``across``, each
-    of which makes tiles of ``mt`` x ``nt``."""
+    """A choice of the core side, with what it costs: the arrays of a core in ``teams`` of ``down``
+    x ``across``, each of which makes tiles of ``mt`` x ``nt``."""
 
     flow: Flow
     down: int
@@ -160,7 +178,8 @@ class CoreOption:
 
 @dataclass(frozen=True, slots=True)
 class GlobalOption:
-    """A choice of the global side: block sizes, HBM bytes, and partial sums that pass through the global buffer."""
+    """A choice of the global side: block sizes, HBM bytes, and partial sums that pass through the
+    global buffer."""
 
     order: Order
     mg: int
@@ -173,8 +192,8 @@ class GlobalOption:
 
 @dataclass(frozen=True, slots=True)
 class ProductCost:
-    """The best mapping and its cost, in the part's unit of time (:meth:`in_seconds`); ``time_s`` has no start-up.
-    ``workers``: the cores, or teams of their arrays, that make a tile each."""
+    """The best mapping and its cost, in the part's unit of time (:meth:`in_seconds`); ``time_s``
+    has no start-up. ``workers``: the cores, or teams of their arrays, that make a tile each."""
 
     core: CoreOption
     chip: GlobalOption
@@ -187,7 +206,11 @@ class ProductCost:
 
     def in_seconds(self, units_per_s: float) -> "ProductCost":
         """The same cost where so many units of its time are a second."""
-        core = replace(self.core, array_s=self.core.array_s / units_per_s, core_s=self.core.core_s / units_per_s)
+        core = replace(
+            self.core,
+            array_s=self.core.array_s / units_per_s,
+            core_s=self.core.core_s / units_per_s,
+        )
         return replace(
             self,
             core=core,

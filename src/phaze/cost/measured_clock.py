@@ -2,12 +2,12 @@
 
     clock = rate x cycles(m, n, k) / (2 m n k), at most the rated clock
 
-for a measured rate of a product m x n x k, with its cycles on arrays, ports and global buffer and HBM infinitely fast
-(:mod:`phaze.cost.gemm`): the least clock at which the arrays reach that rate; rates are measured over many
-products in a row, whose launches overlap. A product alone is priced at the measured ``clock`` where the file has one,
-work queued in training at that of the rate; each takes the other's where it has none, and without both the clock is
-the one that the power limit allows. A search asks for none of this
-(:func:`phaze.hardware.converted.without_measurements`).
+for a measured rate of a product m x n x k, with its cycles on arrays, ports and global buffer and
+HBM infinitely fast (:mod:`phaze.cost.gemm`): the least clock at which the arrays reach that rate;
+rates are measured over many products in a row, whose launches overlap. A product alone is priced at
+the measured ``clock`` where the file has one, work queued in training at that of the rate; each
+takes the other's where it has none, and without both the clock is the one that the power limit
+allows. A search asks for none of this (:func:`phaze.hardware.converted.without_measurements`).
 """
 
 from dataclasses import replace

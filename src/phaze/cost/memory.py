@@ -4,17 +4,20 @@ For one parameter (:func:`state_of`), bytes by precision and optimizer:
 
     precision   weight                     gradient   optimizer: sgd, adam (two moments)
     fp32        4                          4          0, 8
-    bf16        2                          4          4, 12     a master weight of 4 beside the moments
-    a recipe    2 and what products read   4          4, 12     :meth:`phaze.hardware.formats.Recipe.weight_bytes`
+    bf16        2                          4          4, 12     a master weight of 4 beside the
+                moments
+    a recipe    2 and what products read   4          4, 12
+                :meth:`phaze.hardware.formats.Recipe.weight_bytes`
 
-ZeRO over d replicas shares out, by stage: 1 the optimizer state, 2 also the gradients, 3 also the weights:
+ZeRO over d replicas shares out, by stage: 1 the optimizer state, 2 also the gradients, 3 also the
+weights:
 
     held = weight / (d if zero >= 3) + gradient / (d if zero >= 2) + optimizer / (d if zero >= 1)   (:func:`held_bytes`)
 
-A software stack that says how many bytes it holds for a parameter (``state_bytes``) replaces the sum at its own
-precision and optimizer (:func:`stack_state`): the difference is the optimizer's. One that says it by part (``state``:
-weight, main weight, gradient, two moments) replaces all of it, and an update moves the difference more
-(:func:`update_bytes`).
+A software stack that says how many bytes it holds for a parameter (``state_bytes``) replaces the
+sum at its own precision and optimizer (:func:`stack_state`): the difference is the optimizer's. One
+that says it by part (``state``: weight, main weight, gradient, two moments) replaces all of it, and
+an update moves the difference more (:func:`update_bytes`).
 """
 
 from collections.abc import Mapping
@@ -53,7 +56,10 @@ STATES: Mapping[tuple[Precision, Optimizer], ParameterState] = MappingProxyType(
 
 
 def state_of(
-    precision: Precision, optimizer: Optimizer, state_bytes: float | None = None, gradient_bytes: float | None = None
+    precision: Precision,
+    optimizer: Optimizer,
+    state_bytes: float | None = None,
+    gradient_bytes: float | None = None,
 ) -> ParameterState:
     """Bytes for one parameter; ``state_bytes``, if given, is the sum that a software stack holds.
 
@@ -65,18 +71,27 @@ def state_of(
     if state_bytes is None or state_bytes == usual.total:
         return usual
     if state_bytes >= usual.weight + usual.gradient:
-        return ParameterState(usual.weight, usual.gradient, state_bytes - usual.weight - usual.gradient)
+        return ParameterState(
+            usual.weight, usual.gradient, state_bytes - usual.weight - usual.gradient
+        )
     if state_bytes < usual.weight:
-        raise InputError("state_bytes", f"{state_bytes} do not hold a weight", f"give at least {usual.weight:.0f}")
+        raise InputError(
+            "state_bytes",
+            f"{state_bytes} do not hold a weight",
+            f"give at least {usual.weight:.0f}",
+        )
     return ParameterState(usual.weight, state_bytes - usual.weight, 0.0)
 
 
 def stack_state(precision: Precision, optimizer: Optimizer, stack: Stack) -> ParameterState:
-    """Bytes for one parameter under a stack; what it says it holds is at its own precision and optimizer."""
+    """Bytes for one parameter under a stack; what it says it holds is at its own precision and
+    optimizer."""
     recipe = RECIPES.get(precision)
     if recipe is not None:
         plain = stack_state(PLAIN, optimizer, stack)
-        return ParameterState(recipe.weight_bytes(stack.low_precision_weights), plain.gradient, plain.optimizer)
+        return ParameterState(
+            recipe.weight_bytes(stack.low_precision_weights), plain.gradient, plain.optimizer
+        )
     own = (precision, optimizer) == (stack.precision, stack.optimizer)
     if stack.state is not None and (precision, optimizer) == (PLAIN, "adam"):
         return ParameterState(stack.state.weight, stack.state.gradient, stack.state.optimizer)
@@ -91,8 +106,8 @@ def sent_bytes(precision: Precision) -> float:
 
 
 def update_bytes(stack: Stack, precision: Precision, optimizer: Optimizer) -> float:
-    """HBM bytes of an update of one parameter: the stack's, less a 16-bit weight in fp32, more or less what its state
-    differs by, and in low precision the cast of the weight, once a step."""
+    """HBM bytes of an update of one parameter: the stack's, less a 16-bit weight in fp32, more or
+    less what its state differs by, and in low precision the cast of the weight, once a step."""
     moved, recipe = stack.optimizer_traffic_bytes, RECIPES.get(precision)
     if precision == WIDE:
         return max(0.0, moved - 2.0)
@@ -108,4 +123,6 @@ def held_bytes(parameters: float, state: ParameterState, zero: int = 0, replicas
     if replicas < 1:
         raise InputError("data", f"{replicas} is out of range", "it must be at least 1")
     parts = (state.optimizer, state.gradient, state.weight)
-    return parameters * sum(part / (replicas if zero > stage else 1) for stage, part in enumerate(parts))
+    return parameters * sum(
+        part / (replicas if zero > stage else 1) for stage, part in enumerate(parts)
+    )

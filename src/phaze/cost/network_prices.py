@@ -1,17 +1,22 @@
-r"""Prices of transfers and collectives between the devices of a cluster, as a placement asks for them.
+r"""Prices of transfers and collectives between the devices of a cluster, as a placement asks for
+them.
 
-A group of devices is given by how many of its members meet at each level: (8, 4) are four groups of eight. By the
-constants of a ``basis`` the best way over the levels in use counts (:mod:`phaze.cost.collective`), and a message takes
+A group of devices is given by how many of its members meet at each level: (8, 4) are four groups of
+eight. By the constants of a ``basis`` the best way over the levels in use counts
+(:mod:`phaze.cost.collective`), and a message takes
 
     transfer    start / 2 + latency + W + 2 sqrt(d W),   W = size / B,  d seconds a piece
 
-``rings`` are plain rings at the bandwidths of the cluster file, without constants. A ring through all of a group enters
-and leaves each group of level l - 1 once, and the members of such a group have a way out each, so
+``rings`` are plain rings at the bandwidths of the cluster file, without constants. A ring through
+all of a group enters and leaves each group of level l - 1 once, and the members of such a group
+have a way out each, so
 
-    all-reduce  2 (n - 1) latency + 2 (n - 1)/n size / B,   B = min over levels l with members of B_l (members below l)
+    all-reduce  2 (n - 1) latency + 2 (n - 1)/n size / B,   B = min over levels l with members of
+                B_l (members below l)
 
-with the latency of the outermost level that has members; a gather, or a reduce-scatter, takes half of it, and a message
-latency + size / B. No bytes and a group of one cost nothing. Prices never fall with size.
+with the latency of the outermost level that has members; a gather, or a reduce-scatter, takes half
+of it, and a message latency + size / B. No bytes and a group of one cost nothing. Prices never fall
+with size.
 """
 
 from collections.abc import Callable
@@ -35,12 +40,14 @@ Question = tuple[str, tuple[int, ...], bytes]
 
 @dataclass(frozen=True, slots=True)
 class NetworkPrices:
-    """Seconds for arrays of sizes. They depend on no chip, and a search asks for the same ones often: each is
-    remembered."""
+    """Seconds for arrays of sizes. They depend on no chip, and a search asks for the same ones
+    often: each is remembered."""
 
     cluster: Cluster
     basis: PriceBasis = "rings"
-    known: dict[Question, Floats] = field(default_factory=dict, init=False, compare=False, repr=False)
+    known: dict[Question, Floats] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def all_reduce_s(self, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         """An all-reduce over a group, of each size."""
@@ -74,16 +81,22 @@ class NetworkPrices:
             ring_s = _ring_s(self.cluster, members, sizes_bytes)
             return ring_s if kind == "all_reduce" else ring_s / 2
         collective: Kind = "all_reduce" if kind == "all_reduce" else "all_gather"
-        return collective_seconds(collective, sizes_bytes, ranks, seen_by(self.cluster, members), self.basis)
+        return collective_seconds(
+            collective, sizes_bytes, ranks, seen_by(self.cluster, members), self.basis
+        )
 
     def _message_s(self, _: str, crossed: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         level = self.cluster.levels[crossed[0]]
         if self.basis == "rings":
-            return np.where(sizes_bytes > 0, level.latency_s + sizes_bytes / level.bandwidth_bytes_per_s, 0.0)
+            return np.where(
+                sizes_bytes > 0, level.latency_s + sizes_bytes / level.bandwidth_bytes_per_s, 0.0
+            )
         constants = level.constants(self.basis)
         wire_s = sizes_bytes / (constants.share * level.bandwidth_bytes_per_s)
         start_s = constants.start_s / 2 + level.latency_s
-        return np.where(sizes_bytes > 0, start_s + wire_s + pieces_s(constants.piece_s, wire_s), 0.0)
+        return np.where(
+            sizes_bytes > 0, start_s + wire_s + pieces_s(constants.piece_s, wire_s), 0.0
+        )
 
 
 def _ring_s(cluster: Cluster, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:

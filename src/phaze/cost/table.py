@@ -1,17 +1,18 @@
 """All works on all chips: times, bytes and energies as arrays, each distinct part costed once.
 
-For work w on chip c, with the products p of w, the constants of the chip, and one of the ways to run of
-:mod:`phaze.cost.parts`:
+For work w on chip c, with the products p of w, the constants of the chip, and one of the ways to
+run of :mod:`phaze.cost.parts`:
 
-    tensor_s[w, c] = sum over p of time(p, tensor part of c) / (units a second of c's part) / software_share
-    vector_s[w, c] = time(vector work of w, vector part of c)
-    time_s[w, c]   = start-up + max(tensor_s, vector_s)                                          (:meth:`Column.time_s`)
-                     of a measured attention kernel: start + max((FLOP + extra keys x FLOP of a key) / share,
-                     FLOP / most) / peak of c
+    tensor_s[w, c] = sum over p of time(p, tensor part of c) / (units a second of c's part) /
+    software_share vector_s[w, c] = time(vector work of w, vector part of c)
+    time_s[w, c]   = start-up + max(tensor_s, vector_s)
+                   (:meth:`Column.time_s`)
+                     of a measured attention kernel: start + max((FLOP + extra keys x FLOP of a key)
+                     / share, FLOP / most) / peak of c
 
-``software_share`` is what a software stack leaves, in training, of the rate of single products on a chip of clusters:
-one number of the stack and the generation of chip. A network work takes ``network_s``, which the caller has from
-:mod:`phaze.cost.collective`: it depends on no chip part.
+``software_share`` is what a software stack leaves, in training, of the rate of single products on a
+chip of clusters: one number of the stack and the generation of chip. A network work takes
+``network_s``, which the caller has from :mod:`phaze.cost.collective`: it depends on no chip part.
 """
 
 from collections.abc import Sequence
@@ -89,8 +90,13 @@ class Column:
             flops = kernel.flops + rate.extra_keys * kernel.key_flops
             slowest = max(flops / rate.share, kernel.flops / rate.most)
             return np.asarray(rate.start_s + slowest / self.peak_flops)
-        start_up_s = self.constants.vector_start_up_s if core == "vector" else self.constants.start_up_s
-        tensor, vector = self._tensor(self.products.time_s, work), self._vector(self.vectors.time_s, work)
+        start_up_s = (
+            self.constants.vector_start_up_s if core == "vector" else self.constants.start_up_s
+        )
+        tensor, vector = (
+            self._tensor(self.products.time_s, work),
+            self._vector(self.vectors.time_s, work),
+        )
         return start_up_s + np.maximum(tensor, vector)
 
     def times_s(self) -> Floats:
@@ -131,9 +137,14 @@ class Column:
         return self._vector(self.vectors.global_bytes, work)
 
 
-def cost_works(works: Sequence[Work], chips: ChipSet, constants: Constants, how: How = "all_cores") -> Column:
+def cost_works(
+    works: Sequence[Work], chips: ChipSet, constants: Constants, how: How = "all_cores"
+) -> Column:
     """Every work on every chip."""
-    packed = [tuple(p.packed(constants.rates, constants.grouped_share) for p in work.products) for work in works]
+    packed = [
+        tuple(p.packed(constants.rates, constants.grouped_share) for p in work.products)
+        for work in works
+    ]
     products: dict[Product, int] = {}
     vectors: dict[VectorWork, int] = {}
     for work, parts_of_work in zip(works, packed, strict=True):
@@ -148,7 +159,9 @@ def cost_works(works: Sequence[Work], chips: ChipSet, constants: Constants, how:
         works=tuple(works),
         how=how,
         constants=constants,
-        products=replace(costs, time_s=costs.time_s / tensor.units_per_s / constants.software_share),
+        products=replace(
+            costs, time_s=costs.time_s / tensor.units_per_s / constants.software_share
+        ),
         product_rows=tuple(tuple(products[p] for p in parts_of_work) for parts_of_work in packed),
         tensor_part_of=tensor_of,
         vectors=sweep_vector(list(vectors), vector),
@@ -177,7 +190,8 @@ class CostTable:
         return CostTable(self.works, self.rows, *columns)
 
     def hbm_s(self, work: int, hbm_bytes_per_s: Floats) -> Floats:
-        """Seconds that a work's bytes, the least of both ways to run, take from HBM at the bandwidth it can reach.
+        """Seconds that a work's bytes, the least of both ways to run, take from HBM at the
+        bandwidth it can reach.
 
         Products and vector work reach shares of their own of the data sheet's bandwidth.
         """
@@ -186,7 +200,9 @@ class CostTable:
         tensor = [column.tensor_hbm_bytes(work) for column in columns]
         vector = [column.vector_hbm_bytes(work) for column in columns]
         tensor_s = np.minimum(*tensor) / (constants.hbm_share * hbm_bytes_per_s)
-        return np.asarray(tensor_s + np.minimum(*vector) / (constants.vector_hbm_share * hbm_bytes_per_s))
+        return np.asarray(
+            tensor_s + np.minimum(*vector) / (constants.vector_hbm_share * hbm_bytes_per_s)
+        )
 
     def spread_s(self, work: int, paired: bool) -> Floats:
         """All-core seconds; ``paired``: a fused operator has min(T, V) cores of each kind."""

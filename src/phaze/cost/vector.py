@@ -1,20 +1,26 @@
 """Vector operators: one formula over the operator table.
 
-For V cores of l lanes at clock f, an operator over ``elements`` in ``rows`` of L = elements / rows that takes ``o``
-lane operations an element (``operations`` of the kind in :mod:`phaze.graph.opset`; a fused one: of all its members):
+For V cores of l lanes at clock f, an operator over ``elements`` in ``rows`` of L = elements / rows
+that takes ``o`` lane operations an element (``operations`` of the kind in :mod:`phaze.graph.opset`;
+a fused one: of all its members):
 
-    steps    = ceil(elements / (V l))                                     element-wise, moves    (:func:`lane_steps`)
-             = ceil(rows / (V floor(l/L)))                                rows shorter than the lanes
+    steps    = ceil(elements / (V l))                                     element-wise, moves
+             (:func:`lane_steps`)
+             = ceil(rows / (V floor(l/L)))                               rows shorter than the lanes
              = min over w of ceil(rows w / V) ceil(L / (w l)) + 2 log2 w  a row over w cores, powers of two up to V
     t_lanes  = o steps / f
-    fetched  = passes, where a row of 4 L bytes is longer than a core keeps; else 1              (``PASSES``)
+    fetched  = passes, where a row of 4 L bytes is longer than a core keeps; else 1
+             (``PASSES``)
     t_buffer = (fetched reads + writes) / (V buffer bandwidth)
     t_global = (fetched reads + writes) / global bandwidth
-    t_hbm    = (fetched reads + writes, without what half of the global buffer still holds) / HBM bandwidth
-    time     = max(t_lanes, t_buffer, t_global, t_hbm)                                           (:func:`sweep_vector`)
+    t_hbm    = (fetched reads + writes, without what half of the global buffer still holds) / HBM
+             bandwidth
+    time     = max(t_lanes, t_buffer, t_global, t_hbm)
+             (:func:`sweep_vector`)
 
-Look-ups by row (``gather``, ``scatter``, embeddings) move whole bursts of 64 bytes for every row. All terms only fall
-with V, l, f, the bandwidths and buffers; none is below its elements over the lanes or its bytes over the bandwidth.
+Look-ups by row (``gather``, ``scatter``, embeddings) move whole bursts of 64 bytes for every row.
+All terms only fall with V, l, f, the bandwidths and buffers; none is below its elements over the
+lanes or its bytes over the bandwidth.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +47,8 @@ PASSES: Mapping[str, int] = MappingProxyType(
         "sort": 2,
     }
 )
-"""How often a kind goes over a row that no core keeps: once to gather its sums or extremes, once to apply them."""
+"""How often a kind goes over a row that no core keeps: once to gather its sums or extremes, once to
+apply them."""
 ROW_KINDS: frozenset[str] = frozenset({"embedding", "embedding_backward", "gather", "scatter"})
 BURST_BYTES = 64
 """The least that HBM delivers at once."""
@@ -51,7 +58,8 @@ AT_ONCE = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Bytes of one operand, and what must fit in half of the global buffer for it to need no HBM trip."""
+    """Bytes of one operand, and what must fit in half of the global buffer for it to need no HBM
+    trip."""
 
     bytes: float
     need_bytes: float = NEVER
@@ -62,7 +70,8 @@ NOTHING = Moved(0.0)
 
 @dataclass(frozen=True, slots=True)
 class VectorWork:
-    """``operations`` lane operations for each of ``elements``; ``rows`` 0 where no row is reduced or normalised."""
+    """``operations`` lane operations for each of ``elements``; ``rows`` 0 where no row is reduced
+    or normalised."""
 
     elements: int
     rows: int
@@ -74,7 +83,8 @@ class VectorWork:
 
 @dataclass(frozen=True, slots=True)
 class VectorParts:
-    """One array per field: V cores of ``lanes`` with buffers, the longest row kept, global buffer, HBM."""
+    """One array per field: V cores of ``lanes`` with buffers, the longest row kept, global buffer,
+    HBM."""
 
     cores: Integers
     lanes: Integers
@@ -90,13 +100,17 @@ class VectorParts:
 
     def stacked(self) -> Floats:
         """All fields as the columns of one array."""
-        return np.stack([np.asarray(getattr(self, f.name), dtype=np.float64) for f in fields(self)], axis=1)
+        return np.stack(
+            [np.asarray(getattr(self, f.name), dtype=np.float64) for f in fields(self)], axis=1
+        )
 
 
 def vector_parts_from(rows: Floats) -> VectorParts:
     """The parts whose fields are the columns of ``rows``."""
     cores, lanes = (rows[:, i].astype(np.int64) for i in range(2))
-    return VectorParts(cores, lanes, *(np.ascontiguousarray(rows[:, i]) for i in range(2, rows.shape[1])))
+    return VectorParts(
+        cores, lanes, *(np.ascontiguousarray(rows[:, i]) for i in range(2, rows.shape[1]))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +128,14 @@ class VectorCosts:
 
 def whole_bursts(bytes_moved: float, rows: int) -> float:
     """Bytes that HBM moves for ``rows`` scattered rows of together ``bytes_moved``."""
-    return rows * BURST_BYTES * float(ceil(bytes_moved / rows / BURST_BYTES)) if rows else bytes_moved
+    return (
+        rows * BURST_BYTES * float(ceil(bytes_moved / rows / BURST_BYTES)) if rows else bytes_moved
+    )
 
 
 def lane_steps(elements: Integers, rows: Integers, cores: Integers, lanes: Integers) -> Floats:
-    """Steps in which all lanes of all cores work on one element each, [works, parts]; the formulas stand in the
-    docstring above."""
+    """Steps in which all lanes of all cores work on one element each, [works, parts]; the formulas
+    stand in the docstring above."""
     elements, rows = elements[:, None], rows[:, None]
     steps = np.ceil(elements / (cores.astype(np.float64) * lanes))
     rowed = np.flatnonzero((rows != 0) & (rows != elements) & (elements != 0))
@@ -135,7 +151,10 @@ def _row_steps(elements: Integers, rows: Integers, cores: Integers, lanes: Integ
     least = np.full(packed.shape, np.inf)
     for power in range(int(cores.max()).bit_length()):
         spread = 2**power
-        steps = np.ceil(rows * float(spread) / cores) * np.ceil(length / (float(spread) * lanes)) + 2.0 * power
+        steps = (
+            np.ceil(rows * float(spread) / cores) * np.ceil(length / (float(spread) * lanes))
+            + 2.0 * power
+        )
         least = np.minimum(least, np.where(spread <= cores, steps, np.inf))
     return np.where(lanes >= length, np.minimum(packed, least), least)
 
@@ -146,7 +165,9 @@ def _hbm(moved: Sequence[tuple[Moved, ...]], held_bytes: Floats) -> Floats:
     total = np.zeros((len(moved), len(held_bytes)))
     for place in range(most):
         own = [one[place] if place < len(one) else NOTHING for one in moved]
-        size, need = (np.array([getattr(m, name) for m in own])[:, None] for name in ("bytes", "need_bytes"))
+        size, need = (
+            np.array([getattr(m, name) for m in own])[:, None] for name in ("bytes", "need_bytes")
+        )
         total += np.where(need <= held_bytes, 0.0, size)
     return total
 
@@ -162,16 +183,21 @@ def sweep_vector(works: Sequence[VectorWork], parts: VectorParts) -> VectorCosts
 
 def _swept(works: Sequence[VectorWork], parts: VectorParts) -> tuple[Floats, ...]:
     half = 0.5 * parts.global_bytes
-    elements, rows = (np.array([getattr(work, name) for work in works], np.int64) for name in ("elements", "rows"))
+    elements, rows = (
+        np.array([getattr(work, name) for work in works], np.int64) for name in ("elements", "rows")
+    )
     operations, passes = (
-        np.array([getattr(work, name) for work in works], np.float64)[:, None] for name in ("operations", "passes")
+        np.array([getattr(work, name) for work in works], np.float64)[:, None]
+        for name in ("operations", "passes")
     )
     length = np.divide(elements, rows, out=np.ones(len(works)), where=rows != 0)[:, None]
     fetched = np.where(4.0 * length > parts.kept_row_bytes, passes, 1.0)
     reads = np.array([sum(m.bytes for m in work.reads) for work in works])[:, None]
     writes = np.array([sum(m.bytes for m in work.writes) for work in works])[:, None]
     moved = fetched * reads + writes
-    hbm = fetched * _hbm([work.reads for work in works], half) + _hbm([work.writes for work in works], half)
+    hbm = fetched * _hbm([work.reads for work in works], half) + _hbm(
+        [work.writes for work in works], half
+    )
     lanes_s = operations * lane_steps(elements, rows, parts.cores, parts.lanes) / parts.clock_hz
     buffer_s = moved / (parts.cores * parts.buffer_bytes_per_s)
     global_s, hbm_s = moved / parts.global_bytes_per_s, hbm / parts.hbm_bytes_per_s

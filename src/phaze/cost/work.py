@@ -1,14 +1,17 @@
-"""From an operator of a graph to what its cost depends on: products, vector work, a collective. Equal works cost once.
+"""From an operator of a graph to what its cost depends on: products, vector work, a collective.
+Equal works cost once.
 
-An operator runs its products one after the other on the tensor cores and its vector work beside them:
+An operator runs its products one after the other on the tensor cores and its vector work beside
+them:
 
     time = start-up + max(sum of product times, time of the vector work)
 
-An epilogue's operands and results go to HBM with the product's, so they are the product's ``c`` bytes, and its
-elements cost lane operations alone. Fused attention: both products of the forward pass, the five of the backward pass
-(scores again, then the gradients of values, scores, queries and keys), over the keys that a query sees
-(:func:`phaze.graph.pairs.mean_keys`); scores never leave the chip. Where the kernel was measured on the chip's family
-(:class:`AttentionWork`, :class:`phaze.hardware.attention.AttentionRates`) its seconds are those instead.
+An epilogue's operands and results go to HBM with the product's, so they are the product's ``c``
+bytes, and its elements cost lane operations alone. Fused attention: both products of the forward
+pass, the five of the backward pass (scores again, then the gradients of values, scores, queries and
+keys), over the keys that a query sees (:func:`phaze.graph.pairs.mean_keys`); scores never leave the
+chip. Where the kernel was measured on the chip's family (:class:`AttentionWork`,
+:class:`phaze.hardware.attention.AttentionRates`) its seconds are those instead.
 """
 
 from collections.abc import Sequence
@@ -30,8 +33,8 @@ MATRIX = frozenset({"product", "convolution", "attention"})
 
 @dataclass(frozen=True, slots=True)
 class CollectiveWork:
-    """A collective of ``bytes`` (of the whole tensor; of an exchange, this rank's part) over ``group`` ranks, every
-    ``stride``-th; ``copies``: how many ranks get the same bytes."""
+    """A collective of ``bytes`` (of the whole tensor; of an exchange, this rank's part) over
+    ``group`` ranks, every ``stride``-th; ``copies``: how many ranks get the same bytes."""
 
     kind: str
     bytes: int
@@ -42,7 +45,8 @@ class CollectiveWork:
 
 @dataclass(frozen=True, slots=True)
 class AttentionWork:
-    """A fused attention kernel: its pass, the width of its heads, FLOP of its pairs, and of one key for each query."""
+    """A fused attention kernel: its pass, the width of its heads, FLOP of its pairs, and of one key
+    for each query."""
 
     backward: bool
     width: int
@@ -69,9 +73,11 @@ class Work:
 KnownOperators = dict[tuple[int, tuple[float, ...], tuple[float, ...]], tuple[Operator, Work]]
 
 
-def works_of(graph: OperatorGraph, residency: bool = True, known: KnownOperators | None = None) -> tuple[Work, ...]:
-    """The work of every operator, in the order of the graph; ``known`` keeps those of operators that are in several
-    graphs, whose tensors have elements of the same sizes."""
+def works_of(
+    graph: OperatorGraph, residency: bool = True, known: KnownOperators | None = None
+) -> tuple[Work, ...]:
+    """The work of every operator, in the order of the graph; ``known`` keeps those of operators
+    that are in several graphs, whose tensors have elements of the same sizes."""
     tensors = {tensor.id: tensor for tensor in graph.tensors}
     found = []
     for op, needs in zip(graph.operators, needs_of(graph, residency), strict=True):
@@ -98,18 +104,32 @@ def _work(op: Operator, needs: Needs, tensors: dict[int, Tensor]) -> Work:
         rows = _looked_up(op, tensors)
         if rows:
             reads, writes = (
-                tuple([Moved(whole_bursts(m.bytes, rows), m.need_bytes) for m in side]) for side in (reads, writes)
+                tuple([Moved(whole_bursts(m.bytes, rows), m.need_bytes) for m in side])
+                for side in (reads, writes)
             )
         return Work("vector", vector=_vector(members, reads, writes))
     products = _products(op, matrix, tensors, (reads, writes))
-    lanes = [part for part in members if (rule := KINDS[part.kind].rule) not in MATRIX or rule == "attention"]
+    lanes = [
+        part
+        for part in members
+        if (rule := KINDS[part.kind].rule) not in MATRIX or rule == "attention"
+    ]
     vector = _vector(lanes, (), ()) if lanes else None
     alone = matrix[0] if len(matrix) == 1 and KINDS[matrix[0].kind].rule == "attention" else None
-    return Work("both" if vector else "tensor", products, vector, attention=None if alone is None else _kernel(alone))
+    return Work(
+        "both" if vector else "tensor",
+        products,
+        vector,
+        attention=None if alone is None else _kernel(alone),
+    )
 
 
 def _kernel(part: Operator) -> AttentionWork:
-    back, width, value_width = part.kind == "attention_backward", part.size("width"), part.size("value_width")
+    back, width, value_width = (
+        part.kind == "attention_backward",
+        part.size("width"),
+        part.size("value_width"),
+    )
     each = 2.0 * part.size("batch") * (3 * width + 2 * value_width if back else width + value_width)
     return AttentionWork(back, width, each * attention_pairs(part), each * part.size("queries"))
 
@@ -124,8 +144,11 @@ def _lane_elements(part: Operator) -> tuple[int, int]:
     return elements, dict(part.sizes).get("rows", 0)
 
 
-def _vector(parts: Sequence[Operator], reads: tuple[Moved, ...], writes: tuple[Moved, ...]) -> VectorWork:
-    """Members together: lane operations add up, spread over the elements of the largest; the most passes count."""
+def _vector(
+    parts: Sequence[Operator], reads: tuple[Moved, ...], writes: tuple[Moved, ...]
+) -> VectorWork:
+    """Members together: lane operations add up, spread over the elements of the largest; the most
+    passes count."""
     counted = [(*_lane_elements(part), KINDS[part.kind].operations) for part in parts]
     elements = max(n for n, _, _ in counted)
     operations = sum(n * o for n, _, o in counted) / elements if elements else 0.0
@@ -136,7 +159,8 @@ def _vector(parts: Sequence[Operator], reads: tuple[Moved, ...], writes: tuple[M
 
 
 def _comes_back(parts: Sequence[Operator]) -> bool:
-    """Whether members apply to the elements of a row what others have summed over it, as a norm in pieces does."""
+    """Whether members apply to the elements of a row what others have summed over it, as a norm in
+    pieces does."""
     summed: dict[int, int] = {}
     for part in parts:
         rows = [summed[a.tensor] for a in part.reads if a.tensor in summed]
@@ -151,12 +175,14 @@ def _comes_back(parts: Sequence[Operator]) -> bool:
 
 
 def _looked_up(op: Operator, tensors: dict[int, Tensor]) -> int:
-    """Rows that a look-up touches, one for each index (64-bit operands are indices); 0 for all else."""
+    """Rows that a look-up touches, one for each index (64-bit operands are indices); 0 for all
+    else."""
     if op.kind not in ROW_KINDS:
         return 0
     known = dict(op.sizes).get("rows", 0)
     return known or max(
-        (tensors[a.tensor].elements for a in op.reads if tensors[a.tensor].element_bytes == 8), default=0
+        (tensors[a.tensor].elements for a in op.reads if tensors[a.tensor].element_bytes == 8),
+        default=0,
     )
 
 
@@ -168,9 +194,13 @@ def _joined(moved: Sequence[Moved]) -> Moved:
 
 
 def _products(
-    op: Operator, matrix: list[Operator], tensors: dict[int, Tensor], moved: tuple[Sequence[Moved], Sequence[Moved]]
+    op: Operator,
+    matrix: list[Operator],
+    tensors: dict[int, Tensor],
+    moved: tuple[Sequence[Moved], Sequence[Moved]],
 ) -> tuple[Product, ...]:
-    """The products of an operator; bytes that belong to none of its operands count as results of the first."""
+    """The products of an operator; bytes that belong to none of its operands count as results of
+    the first."""
     reads, writes = moved
     outer = dict(zip((a.tensor for a in op.reads), reads, strict=True))
     taken: set[int] = set()
@@ -193,7 +223,8 @@ def _products(
 
 
 def _operands(part: Operator, tensors: dict[int, Tensor]) -> tuple[Access, ...]:
-    """A and B among the reads (a bias or offsets may be there too): the pair whose bytes are nearest to theirs."""
+    """A and B among the reads (a bias or offsets may be there too): the pair whose bytes are
+    nearest to theirs."""
     if len(part.reads) <= 1:
         return part.reads
 
@@ -203,21 +234,37 @@ def _operands(part: Operator, tensors: dict[int, Tensor]) -> tuple[Access, ...]:
 
     def distance(pair: tuple[int, int]) -> float:
         e = (max(each[pair[0]], each[pair[1]]) or UNKNOWN_BYTES) * depth
-        return abs(part.reads[pair[0]].bytes - e * rows) + abs(part.reads[pair[1]].bytes - e * columns)
+        return abs(part.reads[pair[0]].bytes - e * rows) + abs(
+            part.reads[pair[1]].bytes - e * columns
+        )
 
     one, other = min(permutations(range(count), 2), key=distance)
     return part.reads[one], part.reads[other]
 
 
 def _element_bytes(accesses: Sequence[Access], tensors: dict[int, Tensor]) -> int:
-    return max((tensors[a.tensor].element_bytes for a in accesses if a.tensor in tensors), default=UNKNOWN_BYTES)
+    return max(
+        (tensors[a.tensor].element_bytes for a in accesses if a.tensor in tensors),
+        default=UNKNOWN_BYTES,
+    )
 
 
 def _product(part: Operator, element_bytes: int, a: Moved, b: Moved) -> Product:
     named = dict(part.sizes)
     sizes = (named["batch"], named["m"], named["n"], named["k"])
     bits, grouped = named.get("bits", 16), named.get("grouped", 0) > 0
-    return Product(*sizes, element_bytes, a.bytes, b.bytes, 0.0, a.need_bytes, b.need_bytes, NEVER, bits, grouped)
+    return Product(
+        *sizes,
+        element_bytes,
+        a.bytes,
+        b.bytes,
+        0.0,
+        a.need_bytes,
+        b.need_bytes,
+        NEVER,
+        bits,
+        grouped,
+    )
 
 
 def _with_results(p: Product, rest: Moved) -> Product:
@@ -231,5 +278,7 @@ def _attention(part: Operator, element_bytes: int, operands: Moved) -> list[Prod
     if part.kind == "attention_backward":
         shapes = [(q, k, w), (k, v, q), (q, k, v), (q, w, k), (k, w, q)]
     bits = dict(part.sizes).get("bits", 16)
-    bare = [Product(b, m, n, depth, element_bytes, 0.0, 0.0, 0.0, bits=bits) for m, n, depth in shapes]
+    bare = [
+        Product(b, m, n, depth, element_bytes, 0.0, 0.0, 0.0, bits=bits) for m, n, depth in shapes
+    ]
     return [replace(bare[0], a_bytes=operands.bytes, a_need_bytes=operands.need_bytes), *bare[1:]]

@@ -1,6 +1,8 @@
-"""Priced plans as the document ``phaze.plan/1``: times, memory, throughput, and how far to trust them.
+"""Priced plans as the document ``phaze.plan/1``: times, memory, throughput, and how far to trust
+them.
 
-tokens a second = batch * sequence / batch time; of a device, over all devices of the job, idle ones too
+tokens a second = batch * sequence / batch time; of a device, over all devices of the job, idle ones
+too
 MFU and HFU     as :mod:`phaze.evaluate.utilisation` defines them; ``share_of_peak`` is MFU
 """
 
@@ -40,7 +42,15 @@ from phaze.units import Batch, TokenBatch
 SHOWN = 5
 """Alternatives: what a reader compares at a glance."""
 # Of a document, what is said once for all of its plans.
-COMMON = ("schema", "rules", "feasible", "constants", "cluster", "approximations", "requested_batch_tokens")
+COMMON = (
+    "schema",
+    "rules",
+    "feasible",
+    "constants",
+    "cluster",
+    "approximations",
+    "requested_batch_tokens",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +117,9 @@ def plan_document(facts: PlanFacts, problem: PlacementProblem, plan: Plan) -> di
         "constants": _constants(facts, plan),
         "cluster": cluster_document(problem.cluster, chip),
         "memory_left": memory_left(
-            document["stages"], DeviceMemory(chip.hbm.size_bytes, problem.headroom), facts.setting.stack.saves
+            document["stages"],
+            DeviceMemory(chip.hbm.size_bytes, problem.headroom),
+            facts.setting.stack.saves,
         ),
         **exchange_document(model, problem, plan, facts.setting),
         **offload_document(model, problem, plan, facts.setting),
@@ -118,8 +130,8 @@ def plan_document(facts: PlanFacts, problem: PlacementProblem, plan: Plan) -> di
 
 
 def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
-    """What times rest on and how far they may be off; where its losses are told apart also the clock and what software
-    leaves of the rate held."""
+    """What times rest on and how far they may be off; where its losses are told apart also the
+    clock and what software leaves of the rate held."""
     setting, model = facts.setting, facts.model
     chip, constants = setting.chip, setting.constants
     basis = chip_provenance(chip, setting.basis).basis
@@ -127,14 +139,22 @@ def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
     found = {"basis": basis, **band_document(basis, setting.stack.name, setting.precision, layout)}
     if chip.lumped_share:
         return found
-    return {**found, "clock_hz": constants.clock_hz or chip.clock_hz, "software_share": constants.software_share}
+    return {
+        **found,
+        "clock_hz": constants.clock_hz or chip.clock_hz,
+        "software_share": constants.software_share,
+    }
 
 
-def fixed_document(job: RunJob, problem: PlacementProblem, plan: Plan, basis: Basis) -> dict[str, Any]:
+def fixed_document(
+    job: RunJob, problem: PlacementProblem, plan: Plan, basis: Basis
+) -> dict[str, Any]:
     """The document of a given plan: always its time; when it does not fit also the shortage."""
     keeping = keeping_of(job.stack)
     setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)
-    facts = PlanFacts(job.model, setting, job.batch, job.devices, job.budget, job.requested, keeping)
+    facts = PlanFacts(
+        job.model, setting, job.batch, job.devices, job.budget, job.requested, keeping
+    )
     document = plan_document(facts, problem, plan)
     shortage = memory_shortage(problem, plan)
     return document if shortage is None else {**document, "shortage": shortage}
@@ -195,7 +215,8 @@ def planned_document(
     experts: Candidate | None = None,
     job: Job | None = None,
 ) -> dict[str, Any]:
-    """The document of the best plan, with the best of the five best choices and the rule of thumb beside it.
+    """The document of the best plan, with the best of the five best choices and the rule of thumb
+    beside it.
 
     It is proved: ``lower_bound_s`` is of all plans there are.
     """

@@ -1,17 +1,22 @@
-"""How far an answer may be off: bands by the kind of an answer, from measured runs that were held back.
+"""How far an answer may be off: bands by the kind of an answer, from measured runs that were held
+back.
 
 The kind of an answer is, in this order,
 
-    chip       measured (its arrays, or more), or unmeasured: from its data sheet or at the clock its power allows
-    layout     what shares the work beyond replicas, the first that is there: experts, context (long context: of
-               sequences of 65,536 tokens and more, where attention is nearly all), pipeline, tensor, data
-    bits       of the operands of its products: 16 or 8; others (32, 4) have no measured runs and count as neither
+    chip       measured (its arrays, or more), or unmeasured: from its data sheet or at the clock
+               its power allows
+    layout     what shares the work beyond replicas, the first that is there: experts, context (long
+               context: of sequences of 65,536 tokens and more, where attention is nearly all),
+               pipeline, tensor, data
+    bits       of the operands of its products: 16 or 8; others (32, 4) have no measured runs and
+               count as neither
     stack      its family: a name without its release (megatron-core-24.07 is megatron-core)
 
-A kind that too few runs speak for has no band of its own, and the next wider one's holds: without the stack, with the
-layout alone, with the bits alone, then of the chip alone (:func:`wider`, :func:`band_of`). ``band`` is the b with which
-eight of ten held-back runs took between 1 - b and 1 + b times what was predicted; ``ratios`` of memory are quantiles
-of measured over predicted, from which follows the chance that a plan fits (:func:`fits_probability`):
+A kind that too few runs speak for has no band of its own, and the next wider one's holds: without
+the stack, with the layout alone, with the bits alone, then of the chip alone (:func:`wider`,
+:func:`band_of`). ``band`` is the b with which eight of ten held-back runs took between 1 - b and 1
++ b times what was predicted; ``ratios`` of memory are quantiles of measured over predicted, from
+which follows the chance that a plan fits (:func:`fits_probability`):
 
     P(fits) = share of held-back runs whose measured / predicted is at most H / M,    H bytes there, M predicted
 
@@ -76,10 +81,16 @@ def bits_of(precision: Precision) -> Bits | None:
     return "8" if RECIPES[precision].bits == EIGHT else None
 
 
-def layout_of(sequence: int, tensor: int, pipeline: int, context: int = 1, expert: int = 1) -> Layout:
+def layout_of(
+    sequence: int, tensor: int, pipeline: int, context: int = 1, expert: int = 1
+) -> Layout:
     """The kind of a split; ``tensor`` are the ranks that share a weight."""
     shared: Layout = "long context" if sequence >= LONG else "context"
-    found: list[tuple[int, Layout]] = [(expert, "experts"), (context, shared), (pipeline, "pipeline")]
+    found: list[tuple[int, Layout]] = [
+        (expert, "experts"),
+        (context, shared),
+        (pipeline, "pipeline"),
+    ]
     return next((name for degree, name in [*found, (tensor, "tensor")] if degree > 1), "data")
 
 
@@ -112,8 +123,9 @@ class KindTable(Document):
 
 
 class TimeBand(KindTable):
-    """The band of a kind, the quantile that it is, and how many runs of how many sources speak for it; ``held_back``:
-    runs of the kind that a band made without their source was tried on, and ``inside``: those of them that it holds."""
+    """The band of a kind, the quantile that it is, and how many runs of how many sources speak for
+    it; ``held_back``: runs of the kind that a band made without their source was tried on, and
+    ``inside``: those of them that it holds."""
 
     band: NonNegative
     level: Level
@@ -124,9 +136,10 @@ class TimeBand(KindTable):
 
 
 class MemoryBand(Document):
-    """Memory under a rule of what is kept between passes (None: all): quantiles of the absolute error, and of measured
-    over predicted; ``inside_by_job``: runs inside ``band`` when held back by model, devices and batch; ``inside``:
-    inside ``band_elsewhere``, for laboratories that did not speak, when held back by source."""
+    """Memory under a rule of what is kept between passes (None: all): quantiles of the absolute
+    error, and of measured over predicted; ``inside_by_job``: runs inside ``band`` when held back by
+    model, devices and batch; ``inside``: inside ``band_elsewhere``, for laboratories that did not
+    speak, when held back by source."""
 
     saves: Saves | None = None
     band: NonNegative
@@ -143,8 +156,8 @@ class MemoryBand(Document):
 
 
 class FittedRuns(Document):
-    """Runs that are known to have fitted their device, and those of them that come out above what the usual headroom
-    leaves of it, or above all of it."""
+    """Runs that are known to have fitted their device, and those of them that come out above what
+    the usual headroom leaves of it, or above all of it."""
 
     runs: Counted
     above_headroom: Counted
@@ -176,12 +189,18 @@ def band_of(kind: BandKind, bands: BandsFile | None = None) -> TimeBand:
     return next(known[each] for each in wider(kind) if each in known)
 
 
-def band_document(basis: Trusted, stack: str, precision: Precision, layout: Layout | None = None) -> dict[str, Any]:
-    """The band of an answer and what it rests on, as plain values; ideal times are bounds and have none."""
+def band_document(
+    basis: Trusted, stack: str, precision: Precision, layout: Layout | None = None
+) -> dict[str, Any]:
+    """The band of an answer and what it rests on, as plain values; ideal times are bounds and have
+    none."""
     if basis == "ideal":
         return {"band": 0.0}
     found = band_of(BandKind(chip_kind(basis), layout, bits_of(precision), family_of(stack)))
-    return {"band": found.band, "band_of": {"kind": found.kind.words, "runs": found.rows, "sources": found.sources}}
+    return {
+        "band": found.band,
+        "band_of": {"kind": found.kind.words, "runs": found.rows, "sources": found.sources},
+    }
 
 
 def memory_band_of(saves: Saves | None, bands: BandsFile | None = None) -> MemoryBand:
@@ -190,10 +209,14 @@ def memory_band_of(saves: Saves | None, bands: BandsFile | None = None) -> Memor
     return known.get(saves) or known[None]
 
 
-def fits_probability(available_bytes: float, predicted_bytes: float, ratios: Sequence[float]) -> float:
-    """The chance that what is predicted to take so many bytes takes at most those available, between 0.01 and 0.99.
+def fits_probability(
+    available_bytes: float, predicted_bytes: float, ratios: Sequence[float]
+) -> float:
+    """The chance that what is predicted to take so many bytes takes at most those available,
+    between 0.01 and 0.99.
 
-    ``ratios`` are the n quantiles of measured / predicted at i / (n + 1), i from 1; between them it is linear.
+    ``ratios`` are the n quantiles of measured / predicted at i / (n + 1), i from 1; between them it
+    is linear.
     """
     if predicted_bytes <= 0:
         return SUREST

@@ -1,9 +1,11 @@
-"""Splits that people choose, to stand beside the best one: the experts' of a named model, and a rule of thumb.
+"""Splits that people choose, to stand beside the best one: the experts' of a named model, and a
+rule of thumb.
 
-The *experts' split* keeps its pipeline depth and tensor width and takes as many replicas as there are devices and
-microbatches for. The *rule of thumb* takes the widest tensor group within the innermost level of the network and the
-fewest stages, doubled until they fit. Both cut the blocks evenly, recompute alike in all stages, do not interleave, and
-are the fastest order and mode of recompute that fit.
+The *experts' split* keeps its pipeline depth and tensor width and takes as many replicas as there
+are devices and microbatches for. The *rule of thumb* takes the widest tensor group within the
+innermost level of the network and the fewest stages, doubled until they fit. Both cut the blocks
+evenly, recompute alike in all stages, do not interleave, and are the fastest order and mode of
+recompute that fit.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,14 +45,18 @@ def cuts_bound_s(problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCu
     """What no plan of these stages undercuts: m times the passes of its slowest one."""
     layers = {layer.id: layer for layer in problem.graph(shape.tensor).layers}
     slowest_s = max(
-        sum(la.forward_s + la.backward_s + _again_s(la, cut.mode) for la in (layers[id_] for id_ in cut.layers))
+        sum(
+            la.forward_s + la.backward_s + _again_s(la, cut.mode)
+            for la in (layers[id_] for id_ in cut.layers)
+        )
         for cut in cuts
     )
     return problem.rounds(shape.data) * slowest_s * (1 - ROUNDING)
 
 
 def _simple(problem: PlacementProblem) -> PlacementProblem:
-    """The problem under 1F1B, which is what people run, whatever families are allowed, or under GPipe alone."""
+    """The problem under 1F1B, which is what people run, whatever families are allowed, or under
+    GPipe alone."""
     simple = [f for f in problem.rules.families if f.chunks == 1 and not (f.split or f.most_stages)]
     families = tuple(f for f in simple if not f.separate_passes) or tuple(simple) or (ONE_F_ONE_B,)
     return replace(problem, rules=replace(problem.rules, families=families))
@@ -73,14 +79,20 @@ def fits_evenly(problem: PlacementProblem, model: Model, stages: int) -> bool:
     problem, shape = _simple(problem), Shape(model.tensor, stages, replicas)
     # The ends are the fullest, so a mode that does not fit is found out early.
     order = dict.fromkeys([0, stages - 1, *range(stages)])
-    return any(fits_at(problem, shape, cuts, order) for cuts in _even_stages(problem, model, stages))
+    return any(
+        fits_at(problem, shape, cuts, order) for cuts in _even_stages(problem, model, stages)
+    )
 
 
 def even_plan(
-    problem: PlacementProblem, model: Model, stages: int, prices: NetworkPrices, below_s: float = inf
+    problem: PlacementProblem,
+    model: Model,
+    stages: int,
+    prices: NetworkPrices,
+    below_s: float = inf,
 ) -> Plan | None:
-    """The fastest plan of so many stages cut evenly, all in one mode of recompute, that fits; None if none does, or
-    none that takes less than ``below_s``."""
+    """The fastest plan of so many stages cut evenly, all in one mode of recompute, that fits; None
+    if none does, or none that takes less than ``below_s``."""
     width, found = model.tensor, list[tuple[Plan, Shape, list[StageCut]]]()
     replicas = min(problem.devices // (stages * width), problem.microbatches)
     if replicas < 1 or stages > len(block_calls(model)):
@@ -109,17 +121,23 @@ def even_plan(
 
 
 def experts_plan(
-    problem: PlacementProblem, model: Model, split: Split, prices: NetworkPrices, below_s: float = inf
+    problem: PlacementProblem,
+    model: Model,
+    split: Split,
+    prices: NetworkPrices,
+    below_s: float = inf,
 ) -> Plan | None:
-    """The experts' split of a traced rank; None if it has another width or nothing fits and takes less than
-    ``below_s``."""
+    """The experts' split of a traced rank; None if it has another width or nothing fits and takes
+    less than ``below_s``."""
     pipeline, _, tensor = split
     return even_plan(problem, model, pipeline, prices, below_s) if model.tensor == tensor else None
 
 
-def rule_of_thumb(problem: PlacementProblem, model: Model, prices: NetworkPrices, below_s: float = inf) -> Plan | None:
-    """The rule of thumb at the width of a traced rank (:func:`usual_width`); None if no depth fits, or the first that
-    does takes ``below_s`` or more."""
+def rule_of_thumb(
+    problem: PlacementProblem, model: Model, prices: NetworkPrices, below_s: float = inf
+) -> Plan | None:
+    """The rule of thumb at the width of a traced rank (:func:`usual_width`); None if no depth fits,
+    or the first that does takes ``below_s`` or more."""
     for power in range((problem.devices // model.tensor).bit_length()):
         plan = even_plan(problem, model, 2**power, prices, below_s)
         if plan is not None or (below_s < inf and fits_evenly(problem, model, 2**power)):

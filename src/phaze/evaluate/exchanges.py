@@ -1,7 +1,9 @@
 """What the exchanges of a plan's experts take, how far they go, and what of them is hidden.
 
-exchange_s        = microbatches of a replica x dispatches and combines of both passes in the slowest stage
-exchange_hidden_s = what of these the stack runs behind other work (:mod:`phaze.evaluate.exchange_overlap`)
+exchange_s        = microbatches of a replica x dispatches and combines of both passes in the
+                  slowest stage
+exchange_hidden_s = what of these the stack runs behind other work
+(:mod:`phaze.evaluate.exchange_overlap`)
 expert_nodes      = groups of the innermost level that the ranks of one exchange lie in
 """
 
@@ -24,7 +26,10 @@ from phaze.placement.problem import PlacementProblem
 def _layer_s(layer: Layer, setting: Setting) -> float:
     every = (*layer.forward.operators, *layer.backward.operators)
     operators = [op for op in every if is_exchange_of_experts(op)]
-    sizes = [(op.size("bytes"), op.size("group"), op.size("stride"), op.size("copies")) for op in operators]
+    sizes = [
+        (op.size("bytes"), op.size("group"), op.size("stride"), op.size("copies"))
+        for op in operators
+    ]
     where = setting.cluster, setting.basis, setting.stack.deduplicated_exchange
     return sum(exchange_cost("all_to_all", size, *where).time_s for size in sizes)
 
@@ -41,7 +46,9 @@ def _hidden_s(layer: Layer, setting: Setting) -> float:
     return total
 
 
-def exchange_document(model: Model, problem: PlacementProblem, plan: Plan, setting: Setting) -> dict[str, Any]:
+def exchange_document(
+    model: Model, problem: PlacementProblem, plan: Plan, setting: Setting
+) -> dict[str, Any]:
     """These figures of a plan whose experts are shared out; nothing of others."""
     if plan.sharing.expert == 1:
         return {}
@@ -49,8 +56,13 @@ def exchange_document(model: Model, problem: PlacementProblem, plan: Plan, setti
     kinds = [model.calls[call].layer for call in slowest.layers]
     each_s = {kind: _layer_s(model.layers[kind], setting) for kind in set(kinds)}
     rounds, stack = problem.rounds(plan.data), setting.stack
-    members = members_by_level(problem.cluster, ((plan.sharing.expert_tensor, plan.sharing.expert),))
-    found = {"exchange_s": rounds * sum(each_s[kind] for kind in kinds), "expert_nodes": prod(members[1:])}
+    members = members_by_level(
+        problem.cluster, ((plan.sharing.expert_tensor, plan.sharing.expert),)
+    )
+    found = {
+        "exchange_s": rounds * sum(each_s[kind] for kind in kinds),
+        "expert_nodes": prod(members[1:]),
+    }
     if stack.hidden_exchange or stack.overlaps_shared_experts:
         hidden_s = {kind: _hidden_s(model.layers[kind], setting) for kind in set(kinds)}
         found["exchange_hidden_s"] = rounds * sum(hidden_s[kind] for kind in kinds)

@@ -1,7 +1,8 @@
-"""Pipeline families by name: what a person allows of those that a stack runs, and the one of a given plan.
+"""Pipeline families by name: what a person allows of those that a stack runs, and the one of a
+given plan.
 
-A plan that names no family runs 1F1B, with chunks interleaved 1F1B, and GPipe under a stack that runs no 1F1B.
-zb-v and dualpipe-v have two chunks a stage, whether or not they are stated.
+A plan that names no family runs 1F1B, with chunks interleaved 1F1B, and GPipe under a stack that
+runs no 1F1B. zb-v and dualpipe-v have two chunks a stage, whether or not they are stated.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ NAMED = tuple(name for name in NAMES if not FAMILIES[name].implied)
 
 
 def stack_with_families(stack: Stack, names: Sequence[str] | None, where: str) -> Stack:
-    """The stack with the families that are allowed, all that it runs if none are named; an InputError for others."""
+    """The stack with the families that are allowed, all that it runs if none are named; an
+    InputError for others."""
     if names is None or BEST in names:
         return stack
     for name in names:
@@ -32,18 +34,30 @@ def stack_with_families(stack: Stack, names: Sequence[str] | None, where: str) -
 def _require_run(stack: Stack, name: str, where: str) -> None:
     if stack.pipeline != "1f1b" or name not in stack.families:
         own = ", ".join(stack.families) if stack.pipeline == "1f1b" else stack.pipeline
-        others = "torchtitan-eager" if FAMILIES[name].split and FAMILIES[name].torch_schedule else "another stack"
-        raise InputError(where, f"the stack {stack.name} does not run {name}", f"its families: {own}; or name {others}")
+        others = (
+            "torchtitan-eager"
+            if FAMILIES[name].split and FAMILIES[name].torch_schedule
+            else "another stack"
+        )
+        raise InputError(
+            where,
+            f"the stack {stack.name} does not run {name}",
+            f"its families: {own}; or name {others}",
+        )
 
 
 def family_of(stack: Stack, name: PipelineFamily | None, chunks: int) -> PipelineFamily | None:
-    """The family that a given plan states; where it states none, GPipe of a stack that runs no 1F1B."""
-    unsaid = name is None and chunks == 1 and stack.pipeline == "1f1b" and "1f1b" not in stack.families
+    """The family that a given plan states; where it states none, GPipe of a stack that runs no
+    1F1B."""
+    unsaid = (
+        name is None and chunks == 1 and stack.pipeline == "1f1b" and "1f1b" not in stack.families
+    )
     return "gpipe" if unsaid and "gpipe" in stack.families else name
 
 
 def stack_running(stack: Stack, name: PipelineFamily | None, where: str) -> Stack:
-    """The stack for a given plan, which may have chunks whatever is sought; an InputError where it lacks the family."""
+    """The stack for a given plan, which may have chunks whatever is sought; an InputError where it
+    lacks the family."""
     if name not in NAMED:
         return replace(stack, families=("1f1b", "interleaved"))
     _require_run(stack, name, where)

@@ -1,12 +1,12 @@
 """Memory that is left free when a plan is chosen, and how far an estimate of memory may be off.
 
-A plan that fills a device to the last byte runs out of it: fragments, workspaces and other kernels are not counted.
-A choice may fill
+A plan that fills a device to the last byte runs out of it: fragments, workspaces and other kernels
+are not counted. A choice may fill
 
     H (1 - headroom)
 
-of a device with H bytes. A plan that is given is judged by H. How far estimates of memory were off, and the chance
-that a plan fits, are those of measured runs (:mod:`phaze.evaluate.bands`).
+of a device with H bytes. A plan that is given is judged by H. How far estimates of memory were off,
+and the chance that a plan fits, are those of measured runs (:mod:`phaze.evaluate.bands`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,8 +36,8 @@ class DeviceMemory:
 def memory_left(
     stages: Sequence[Mapping[str, Any]], memory: DeviceMemory, saves: Saves | None = None
 ) -> dict[str, Any]:
-    """What the fullest stage of a plan leaves of a device, how far that may be off, and the chance that it fits, as
-    plain values; ``saves`` is what the stack keeps between passes."""
+    """What the fullest stage of a plan leaves of a device, how far that may be off, and the chance
+    that it fits, as plain values; ``saves`` is what the stack keeps between passes."""
     fullest, hbm_bytes = max(stage["memory_bytes"] for stage in stages), memory.hbm_bytes
     band = memory_band_of(saves)
     return {
@@ -46,5 +46,9 @@ def memory_left(
         "left_share": 1 - fullest / hbm_bytes,
         "headroom": memory.headroom,
         "fits_probability": fits_probability(hbm_bytes, fullest, band.ratios),
-        "band": {"median": band.median, "ninetieth": band.ninetieth, "rows": f"{band.rows} measured runs"},
+        "band": {
+            "median": band.median,
+            "ninetieth": band.ninetieth,
+            "rows": f"{band.rows} measured runs",
+        },
     }

@@ -1,7 +1,8 @@
 """The splits that people choose (:mod:`phaze.evaluate.baselines`) beside the best plan of a job.
 
-Each is the fastest over the microbatches, sequence parallelism and stages of ZeRO of the job at its width, without
-context and expert parallelism. A choice whose passes alone take longer than that is left out.
+Each is the fastest over the microbatches, sequence parallelism and stages of ZeRO of the job at its
+width, without context and expert parallelism. A choice whose passes alone take longer than that is
+left out.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,11 +20,21 @@ from phaze.placement.solve import needed_zeros
 Split = Callable[[PlacementProblem, Model, float], Plan | None]
 
 
-def heuristic_plans(request: PlanRequest, planned: PlannedChoice) -> tuple[Candidate | None, Candidate | None]:
-    """The rule of thumb and the experts' split, each at the best choice that it allows; None if none fits."""
-    width, prices, split = usual_width(request.widths, request.setting.cluster), planned.prices, request.experts
+def heuristic_plans(
+    request: PlanRequest, planned: PlannedChoice
+) -> tuple[Candidate | None, Candidate | None]:
+    """The rule of thumb and the experts' split, each at the best choice that it allows; None if
+    none fits."""
+    width, prices, split = (
+        usual_width(request.widths, request.setting.cluster),
+        planned.prices,
+        request.experts,
+    )
     thumb = _fastest(
-        request, planned, [width], lambda problem, model, below_s: rule_of_thumb(problem, model, prices, below_s)
+        request,
+        planned,
+        [width],
+        lambda problem, model, below_s: rule_of_thumb(problem, model, prices, below_s),
     )
     if split is None:
         return thumb, None
@@ -39,7 +50,9 @@ def _fastest(
     request: PlanRequest, planned: PlannedChoice, widths: Iterable[int | None], cut: Split
 ) -> Candidate | None:
     costed, zeros = planned.costed, needed_zeros((request.job.zero, *request.zeros))
-    models = [(choice, request.model_at(*choice)) for choice in choices(request) if choice[0] in widths]
+    models = [
+        (choice, request.model_at(*choice)) for choice in choices(request) if choice[0] in widths
+    ]
     bounds = [passes_bound(request, model, costed) for _, model in models]
     best: Candidate | None = None
     for bound_s, ((_, microbatch, spread, _), model) in sorted(

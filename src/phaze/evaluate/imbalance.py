@@ -1,4 +1,5 @@
-"""What a plan takes where the fullest rank of experts gets more tokens than the mean: the same stages, priced again."""
+"""What a plan takes where the fullest rank of experts gets more tokens than the mean: the same
+stages, priced again."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,8 +18,8 @@ STEPS = (1.1, 1.25, 1.5)
 
 
 def imbalance_sensitivity(request: PlanRequest, planned: PlannedChoice) -> list[dict[str, Any]]:
-    """Rows of the fullest rank over the mean, and how much slower the best plan is then; none where no experts are
-    shared out."""
+    """Rows of the fullest rank over the mean, and how much slower the best plan is then; none where
+    no experts are shared out."""
     best = planned.best
     plan, model = best.plan, best.model
     if plan is None or model.expert == 1 or request.rank_at is None:
@@ -32,9 +33,15 @@ def imbalance_sensitivity(request: PlanRequest, planned: PlannedChoice) -> list[
     for step in STEPS:
         rows = min(MOST_ROWS, request.rows * step)
         try:
-            problem = problem_of(request, request.rank_at(choice, replace(asked, rows=rows)), planned.costed)
-            again = price(problem.at_zero(best.problem.zero), shape, cuts, planned.prices, simulated=False)
+            problem = problem_of(
+                request, request.rank_at(choice, replace(asked, rows=rows)), planned.costed
+            )
+            again = price(
+                problem.at_zero(best.problem.zero), shape, cuts, planned.prices, simulated=False
+            )
         except InputError:
             return []
-        found.append({"rows": rows, "batch_s": again.batch_s, "slower": again.batch_s / plan.batch_s - 1})
+        found.append(
+            {"rows": rows, "batch_s": again.batch_s, "slower": again.batch_s / plan.batch_s - 1}
+        )
     return found

@@ -1,7 +1,8 @@
-"""The job that a plan answers, as the key ``job`` of ``phaze.plan/1``: what was asked, so that it can be asked again.
+"""The job that a plan answers, as the key ``job`` of ``phaze.plan/1``: what was asked, so that it
+can be asked again.
 
-A plan's document then suffices to make its page, its launch flags and its trace: :func:`reopened` gives the traced rank
-and the setting that its times came from.
+A plan's document then suffices to make its page, its launch flags and its trace: :func:`reopened`
+gives the traced rank and the setting that its times came from.
 """
 
 from collections.abc import Mapping
@@ -79,11 +80,13 @@ class Reopened:
 
 
 def planned_job(job: Job, request: PlanRequest, best: Candidate) -> dict[str, Any]:
-    """The job of a request, as plain values, with the stage of ZeRO and the attention of its best plan, and what was
-    requested of the plans that were searched."""
+    """The job of a request, as plain values, with the stage of ZeRO and the attention of its best
+    plan, and what was requested of the plans that were searched."""
     restricted = restrictions_of(job)
     named: dict[str, Any] = (
-        {"model": job.model} if job.sizes is None else {"family": job.model, "sizes": dict(job.sizes)}
+        {"model": job.model}
+        if job.sizes is None
+        else {"family": job.model, "sizes": dict(job.sizes)}
     )
     if isinstance(job.supply, ModuleSupply):
         named = {"graph": job.supply.file(best.model)}
@@ -108,7 +111,11 @@ def planned_job(job: Job, request: PlanRequest, best: Candidate) -> dict[str, An
 def run_job(raw: Mapping[str, Any], job: RunJob, basis: Basis) -> dict[str, Any]:
     """The job of a run (``phaze.run/1``), as plain values."""
     family = next((name for name in ("gpt", "llama", "moe") if name in raw), None)
-    named = {"family": family, "sizes": raw[family]} if family else {k: raw[k] for k in ("model", "graph") if k in raw}
+    named = (
+        {"family": family, "sizes": raw[family]}
+        if family
+        else {k: raw[k] for k in ("model", "graph") if k in raw}
+    )
     return {
         **named,
         "sequence": raw.get("sequence"),
@@ -136,13 +143,15 @@ def _supply(job: JobTable) -> Supply:
 def reopened(
     document: Mapping[str, Any], where: str, memo: Memo | None = None, rank_at: RankAt | None = None
 ) -> Reopened:
-    """The job of a plan's document (``phaze.plan/1``); ``memo`` keeps what the names of several lead to, ``rank_at``
-    gives ranks of the model that it names where they are at hand."""
+    """The job of a plan's document (``phaze.plan/1``); ``memo`` keeps what the names of several
+    lead to, ``rank_at`` gives ranks of the model that it names where they are at hand."""
     memo = Memo() if memo is None else memo
     needed = ("job", "stages", "breakdown", "batch_s", "tensor", "data", "pipeline", "microbatch")
     lacking = [key for key in needed if key not in document]
     if lacking:
-        raise InputError(where, f"the key '{lacking[0]}' is missing", "give what phaze plan ... --json prints")
+        raise InputError(
+            where, f"the key '{lacking[0]}' is missing", "give what phaze plan ... --json prints"
+        )
     require_job_plan(document, where)
     job = check(JobTable, document["job"], f"{where}: job")
     shared = {key: document[key] for key in SHARED if key in document}
@@ -162,13 +171,19 @@ def reopened(
     elif job.graph is not None:
         model = load_graph(job.graph)
     else:
-        raise InputError(f"{where}: job", "it names no model", "give model, family and sizes, or graph")
+        raise InputError(
+            f"{where}: job", "it names no model", "give model, family and sizes, or graph"
+        )
     chip = memo.take(("chip", job.chip), lambda: load_chip(job.chip))
-    named_cluster = memo.take(("cluster", job.cluster, job.chip), lambda: load_cluster(job.cluster, chip=chip))
+    named_cluster = memo.take(
+        ("cluster", job.cluster, job.chip), lambda: load_cluster(job.cluster, chip=chip)
+    )
     cluster = grown(named_cluster, job.devices, f"{where}: job.devices")
     stack = memo.take(("stack", job.stack), lambda: load_built_stack(job.stack))
     precision = require_priced(job.precision, stack, chip, f"{where}: job.precision")
     # The modes of its stages, which may be others than those that the stack offers to choose from.
-    named = tuple(sorted({mode for stage in document["stages"] if parts_of(mode := str(stage["recompute"]))}))
+    named = tuple(
+        sorted({mode for stage in document["stages"] if parts_of(mode := str(stage["recompute"]))})
+    )
     stack = replace(stack, recompute_named=named) if named else stack
     return Reopened(job, model, Setting(chip, cluster, stack, job.basis, precision=precision))

@@ -1,7 +1,7 @@
 """What works take on a set of chips, each distinct one costed once however many passes have it.
 
-The passes of a plan's choices have most of their works in common: sharing out experts changes no attention, and what
-recomputing runs again is a part of the forward pass.
+The passes of a plan's choices have most of their works in common: sharing out experts changes no
+attention, and what recomputing runs again is a part of the forward pass.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,14 @@ from phaze.schedule.rules import Rule
 
 
 class KnownWorks:
-    """Seconds of works under a rule (:func:`phaze.evaluate.lowered_pass.work_times`); they are kept with this value."""
+    """Seconds of works under a rule (:func:`phaze.evaluate.lowered_pass.work_times`); they are kept
+    with this value."""
 
     def __init__(self, chips: ChipSet, constants: Constants, rule: Rule) -> None:
         self._chips, self._constants, self._rule = chips, constants, rule
         self._rows: dict[Work, int] = {}
-        # The row of a value that was asked for before; the value is kept, so that no other takes its place in memory.
+        # The row of a value that was asked for before; the value is kept, so that no other takes
+        # its place in memory.
         self._seen: dict[int, tuple[int, Work]] = {}
         nothing = np.zeros((0, len(chips)))
         self._times = WorkTimes(nothing, nothing, nothing)
@@ -38,5 +40,7 @@ class KnownWorks:
                 seen = self._seen[id(work)] = row, work
             rows.append(seen[0])
         if new:
-            self._times = self._times.with_more(work_times(new, self._chips, self._constants, self._rule))
+            self._times = self._times.with_more(
+                work_times(new, self._chips, self._constants, self._rule)
+            )
         return self._times.of_works(rows)

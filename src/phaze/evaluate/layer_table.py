@@ -1,18 +1,22 @@
-"""Seconds of the distinct layers of a rank on every chip: one table from the passes of layers to plans and bounds.
+"""Seconds of the distinct layers of a rank on every chip: one table from the passes of layers to
+plans and bounds.
 
     forward     the forward pass
-    backward    the backward pass as one schedule, and a N / HBM bandwidth to add the gradients of N parameters to those
-                of earlier microbatches, a the stack's bytes a parameter
-    weight      of the backward, gradients of weights, where the stack runs the two halves of it at different times: its
-                share of both halves, b w / (i + w), w with the adding
-    again       what a mode of recompute runs again: selective, at most the forward pass; those between, with what is
-                exposed of copies to the host; full, the forward pass or where the stack trims it what backward reads
+    backward    the backward pass as one schedule, and a N / HBM bandwidth to add the gradients of N
+                parameters to those of earlier microbatches, a the stack's bytes a parameter
+    weight      of the backward, gradients of weights, where the stack runs the two halves of it at
+                different times: its share of both halves, b w / (i + w), w with the adding
+    again       what a mode of recompute runs again: selective, at most the forward pass; those
+                between, with what is exposed of copies to the host; full, the forward pass or where
+                the stack trims it what backward reads
 
-Where operators run one after another and the host is not seen, weight is w itself. Collectives that a stack runs behind
-weight gradients shorten both halves in proportion, though on their own they would be seen.
+Where operators run one after another and the host is not seen, weight is w itself. Collectives that
+a stack runs behind weight gradients shorten both halves in proportion, though on their own they
+would be seen.
 
-Each pass is the soft maximum of the device's schedule and the host (:mod:`phaze.evaluate.lowered_pass`). Under rules
-serial and companions the device's time is a formula; under others a proved schedule on one chip, a bound on many
+Each pass is the soft maximum of the device's schedule and the host
+(:mod:`phaze.evaluate.lowered_pass`). Under rules serial and companions the device's time is a
+formula; under others a proved schedule on one chip, a bound on many
 (:meth:`phaze.evaluate.lowered_pass.LoweredPass.bound`).
 """
 
@@ -29,7 +33,8 @@ from phaze.hardware.calibration import Constants
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Device seconds of a pass on every chip, of its units' times: by a formula, by schedules, or a bound.
+# Device seconds of a pass on every chip, of its units' times: by a formula, by schedules, or a
+# bound.
 DeviceSeconds = Callable[[LoweredPass, Times], Floats]
 # Chips whose times are worked out in one piece, to bound memory.
 CHUNK = 65_536
@@ -37,15 +42,17 @@ CHUNK = 65_536
 ARRAYS = (
     "forward_s", "backward_s", "again_s", "hbm_bytes_per_s", "dynamic_j", "weight_s",
 )  # fmt: skip
-# The places of these modes of recompute in ``again_s``, as in the layers' ``modes``; all others stand between.
+# The places of these modes of recompute in ``again_s``, as in the layers' ``modes``; all others
+# stand between.
 SELECTIVE, FULL = 0, -1
 
 
 @dataclass(frozen=True, slots=True)
 class LayerTable:
-    """Seconds of layers, [layers, chips], and of what modes of recompute run again, [modes, layers, chips]; the HBM
-    bandwidth that vector work reaches by chip; where it counts, least joules of both passes; where a stack splits
-    backward passes, gradients of weights. The bytes of a layer are the same on every chip and stand in ``layers``."""
+    """Seconds of layers, [layers, chips], and of what modes of recompute run again, [modes, layers,
+    chips]; the HBM bandwidth that vector work reaches by chip; where it counts, least joules of
+    both passes; where a stack splits backward passes, gradients of weights. The bytes of a layer
+    are the same on every chip and stand in ``layers``."""
 
     layers: tuple[LoweredLayer, ...]
     forward_s: Floats
@@ -57,7 +64,9 @@ class LayerTable:
 
     def taken(self, index: Integers) -> "LayerTable":
         """Those of the chips of ``index``."""
-        arrays = {name: None if array is None else array[..., index] for name, array in self._arrays()}
+        arrays = {
+            name: None if array is None else array[..., index] for name, array in self._arrays()
+        }
         return LayerTable(self.layers, **arrays)  # type: ignore[arg-type]
 
     def column(self, chip: int) -> "LayerTable":
@@ -67,7 +76,10 @@ class LayerTable:
     def with_modes(self, places: Sequence[int]) -> "LayerTable":
         """With some of the modes between selective and full alone, by their places."""
         kept = [SELECTIVE, *places, FULL]
-        layers = tuple(replace(layer, modes=tuple(layer.modes[place] for place in kept)) for layer in self.layers)
+        layers = tuple(
+            replace(layer, modes=tuple(layer.modes[place] for place in kept))
+            for layer in self.layers
+        )
         return replace(self, layers=layers, again_s=self.again_s[kept])
 
     def rows(self) -> list["LayerTable"]:
@@ -149,7 +161,9 @@ def stacked(tables: Sequence[LayerTable]) -> LayerTable:
         np.concatenate([table.backward_s for table in tables]),
         np.concatenate([table.again_s for table in tables], axis=1),
         first.hbm_bytes_per_s,
-        weight_s=None if first.weight_s is None else np.concatenate([table.weight_s for table in tables]),
+        weight_s=None
+        if first.weight_s is None
+        else np.concatenate([table.weight_s for table in tables]),
     )
 
 

@@ -1,6 +1,8 @@
-"""The layers of a model on a chip, as a placement asks for them: seconds, bytes, and what recomputing costs.
+"""The layers of a model on a chip, as a placement asks for them: seconds, bytes, and what
+recomputing costs.
 
-The seconds are those of :mod:`phaze.evaluate.layer_table`, for one chip, under the schedule rule of its stack.
+The seconds are those of :mod:`phaze.evaluate.layer_table`, for one chip, under the schedule rule of
+its stack.
 """
 
 from dataclasses import dataclass, field, replace
@@ -59,19 +61,24 @@ class Setting:
             constants = replace(constants, grouped_share=self.stack.grouped_share_on(*generation))
         if constants.basis != "calibrated" or calibration is None or self.machine.wide:
             return constants
-        kernels = attention_rates(calibration.attention, self.stack.attention_kernel, min(1.0, warm))
+        kernels = attention_rates(
+            calibration.attention, self.stack.attention_kernel, min(1.0, warm)
+        )
         return replace(constants, attention=kernels)
 
     @property
     def _rates(self) -> tuple[tuple[int, float], ...]:
         machine = self.machine
-        return format_rates(self.chip.calibration, self.chip.formats, self.basis, machine.recipe, machine.wide)
+        return format_rates(
+            self.chip.calibration, self.chip.formats, self.basis, machine.recipe, machine.wide
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulingEffort:
-    """How schedules are found, and how much is spent on one; ``known``: components of those that were found before, by
-    what they depend on, where passes are looked at several times; ``solved``: schedules of the very same passes."""
+    """How schedules are found, and how much is spent on one; ``known``: components of those that
+    were found before, by what they depend on, where passes are looked at several times; ``solved``:
+    schedules of the very same passes."""
 
     limits: Limits | None = None
     scheduler: Scheduler = "exact"
@@ -84,8 +91,9 @@ EXACT = SchedulingEffort()
 
 @dataclass(frozen=True, slots=True)
 class PassCost:
-    """One pass on one chip: seconds of every operator on all cores and of every collective by place, the device's as
-    its stack schedules them, and with the host; ``network_apart``: cores may work beside a collective."""
+    """One pass on one chip: seconds of every operator on all cores and of every collective by
+    place, the device's as its stack schedules them, and with the host; ``network_apart``: cores may
+    work beside a collective."""
 
     times_s: Floats
     waits_s: Floats
@@ -101,7 +109,9 @@ class PassCost:
         return min(float(self.waits_s.sum()), max(0.0, self.device_s - float(self.times_s.sum())))
 
 
-def pass_cost(graph: OperatorGraph, setting: Setting, backward: bool, effort: SchedulingEffort = EXACT) -> PassCost:
+def pass_cost(
+    graph: OperatorGraph, setting: Setting, backward: bool, effort: SchedulingEffort = EXACT
+) -> PassCost:
     """What one (fused) pass takes in a setting."""
     chips = chip_set([setting.chip])
     lowered = lower_pass(graph, setting.machine, rule_of(setting.stack), backward)
@@ -119,10 +129,14 @@ def _passed(graph: OperatorGraph, setting: Setting, backward: bool) -> tuple[Low
     """A (fused) pass and its times on the chip of a setting."""
     chips = chip_set([setting.chip])
     lowered = lower_pass(graph, setting.machine, rule_of(setting.stack), backward)
-    return lowered, lowered.times(work_times(lowered.works, chips, setting.constants, lowered.rule), 0, chips)
+    return lowered, lowered.times(
+        work_times(lowered.works, chips, setting.constants, lowered.rule), 0, chips
+    )
 
 
-def pass_problem(graph: OperatorGraph, setting: Setting, backward: bool) -> tuple[LoweredPass, ScheduleProblem]:
+def pass_problem(
+    graph: OperatorGraph, setting: Setting, backward: bool
+) -> tuple[LoweredPass, ScheduleProblem]:
     """A (fused) pass and its scheduling problem in a setting."""
     lowered, times = _passed(graph, setting, backward)
     return lowered, lowered.problem(times, 0)

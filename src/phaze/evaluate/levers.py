@@ -1,10 +1,12 @@
-"""What would make a job fit: the smallest change of each lever alone, every one tried out and none of them guessed.
+"""What would make a job fit: the smallest change of each lever alone, every one tried out and none
+of them guessed.
 
-For a given plan (:func:`fixed_levers`) the rest of the plan stays: more HBM; a wider tensor split, with as many
-replicas as the devices then allow; more devices by a deeper pipeline of as many replicas; a smaller microbatch; the
-next mode of recompute; the next stage of ZeRO. For a job whose plan is sought (:func:`sought_levers`) everything that
-is sought stays open: the least HBM, the fewest devices, the first wider split, the first smaller microbatch and the
-first stage of ZeRO at which some plan fits.
+For a given plan (:func:`fixed_levers`) the rest of the plan stays: more HBM; a wider tensor split,
+with as many replicas as the devices then allow; more devices by a deeper pipeline of as many
+replicas; a smaller microbatch; the next mode of recompute; the next stage of ZeRO. For a job whose
+plan is sought (:func:`sought_levers`) everything that is sought stays open: the least HBM, the
+fewest devices, the first wider split, the first smaller microbatch and the first stage of ZeRO at
+which some plan fits.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,18 +40,24 @@ def _first(values: Iterable[T], helps: Callable[[T], bool]) -> T | None:
 
 
 def _further(mode: str | Sequence[str]) -> tuple[str, ...]:
-    """The modes that are tried when one does not fit: those after it, and after modules all but none."""
+    """The modes that are tried when one does not fit: those after it, and after modules all but
+    none."""
     return MODES[MODES.index(mode) + 1 :] if isinstance(mode, str) and mode in MODES else MODES[1:]
 
 
-def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis, allow_code: bool = False) -> dict[str, Any]:
-    """The levers of a run (``phaze.run/1``) that does not fit, as plain values; None where none helps alone."""
+def fixed_levers(
+    raw: Mapping[str, Any], needed_bytes: float, basis: Basis, allow_code: bool = False
+) -> dict[str, Any]:
+    """The levers of a run (``phaze.run/1``) that does not fit, as plain values; None where none
+    helps alone."""
     memo, plan = Memo(), dict(raw["plan"])
     tensor, pipeline, data = plan["tensor"], plan["pipeline"], plan["data"]
 
     def helps(devices: int, **change: Any) -> bool:
         try:
-            job = job_of({**raw, "devices": devices, "plan": {**plan, **change}}, "run", memo, allow_code)
+            job = job_of(
+                {**raw, "devices": devices, "plan": {**plan, **change}}, "run", memo, allow_code
+            )
             problem, priced = fixed_plan(job, basis, memo)
         except (InputError, InfeasibleError):
             return False
@@ -65,7 +73,9 @@ def fixed_levers(raw: Mapping[str, Any], needed_bytes: float, basis: Basis, allo
     return {
         "hbm_bytes": needed_bytes,
         "devices": None if stages is None else tensor * stages * data,
-        "tensor": _first(widths, lambda width: helps(here, tensor=width, data=max(1, here // (width * pipeline)))),
+        "tensor": _first(
+            widths, lambda width: helps(here, tensor=width, data=max(1, here // (width * pipeline)))
+        ),
         "microbatch": _first(_parts(plan["microbatch"]), lambda size: helps(here, microbatch=size)),
         "recompute": _first(_further(mode), lambda other: helps(here, recompute=other)),
         "zero": _first(ZEROS[zero + 1 :], lambda stage: helps(here, zero=stage)),
@@ -81,7 +91,9 @@ def _least_hbm(problems: Sequence[PlacementProblem]) -> tuple[float, PlacementPr
     """The least memory at which a plan of one of the problems fits, and that problem."""
     best: tuple[float, PlacementProblem] | None = None
     for problem in problems:
-        if best is not None and not something_fits(replace(problem, hbm_bytes=best[0] * (1 - 1e-9))):
+        if best is not None and not something_fits(
+            replace(problem, hbm_bytes=best[0] * (1 - 1e-9))
+        ):
             continue
         least = least_hbm(problem)
         if least is not None:
@@ -95,7 +107,9 @@ def _fewest_devices(problems: Sequence[PlacementProblem]) -> int | None:
         for problem in problems:
             try:
                 fewest_devices.append(
-                    replace(problem, devices=devices, cluster=grown(problem.cluster, devices, "devices"))
+                    replace(
+                        problem, devices=devices, cluster=grown(problem.cluster, devices, "devices")
+                    )
                 )
             except InfeasibleError:
                 return False
@@ -113,12 +127,16 @@ def _fewest_devices(problems: Sequence[PlacementProblem]) -> int | None:
 
 
 def _parts(microbatch: int) -> list[int]:
-    """A microbatch divided by 2, 3 ... where that leaves whole sequences, the largest part first."""
-    return [microbatch // by for by in range(2, min(microbatch, MOST_PARTS) + 1) if microbatch % by == 0]
+    """A microbatch divided by 2, 3 ... where that leaves whole sequences, the largest part
+    first."""
+    return [
+        microbatch // by for by in range(2, min(microbatch, MOST_PARTS) + 1) if microbatch % by == 0
+    ]
 
 
 def sought_levers(request: PlanRequest, found: Sequence[Candidate]) -> Shortage:
-    """Why nothing fits: the plan that would in the least memory, and the levers of the whole job."""
+    """Why nothing fits: the plan that would in the least memory, and the levers of the whole
+    job."""
     if request.zeros:  # Stage 3 needs the least memory, so the other levers are moved beside it.
         request = replace(request, job=replace(request.job, zero=max(request.zeros)), zeros=())
     problems = [candidate.problem.at_zero(request.job.zero) for candidate in found]
@@ -137,7 +155,9 @@ def sought_levers(request: PlanRequest, found: Sequence[Candidate]) -> Shortage:
     if least is not None:
         plan = fastest_plan(replace(least[1], hbm_bytes=least[0]), request.prices)
     smallest, widest = min(request.microbatches), max(request.widths)
-    widths = [widest * 2**k for k in range(1, 7) if widest * 2**k <= min(WIDEST, request.job.devices)]
+    widths = [
+        widest * 2**k for k in range(1, 7) if widest * 2**k <= min(WIDEST, request.job.devices)
+    ]
     size = _first(_parts(smallest), lambda size: anything(replace(request, microbatches=(size,))))
     need = inf if plan is None else max(stage.memory.total_bytes for stage in plan.stages)
     levers = Levers(
@@ -147,7 +167,9 @@ def sought_levers(request: PlanRequest, found: Sequence[Candidate]) -> Shortage:
         microbatch_divisor=None if size is None else smallest // size,
         recompute=_first(
             _further(request.job.recompute) if request.job.recompute != "best" else (),
-            lambda mode: any(something_fits(replace(problem, recompute=mode)) for problem in problems),
+            lambda mode: any(
+                something_fits(replace(problem, recompute=mode)) for problem in problems
+            ),
         ),
         optimizer=None,
         zero=_first(
@@ -156,4 +178,11 @@ def sought_levers(request: PlanRequest, found: Sequence[Candidate]) -> Shortage:
         ),
     )
     first = problems[0]
-    return Shortage(plan, first.available_bytes, request.job.devices, levers, first.rules.name, request.job.headroom)
+    return Shortage(
+        plan,
+        first.available_bytes,
+        request.job.devices,
+        levers,
+        first.rules.name,
+        request.job.headroom,
+    )

@@ -1,6 +1,7 @@
-"""The passes of a layer under its stack's schedule rule, on no chip yet: forward, backward, and what recomputing runs
-again; where families run the halves of a backward pass at different times, also the operators that lead to the gradient
-of the input, and all others. :mod:`phaze.evaluate.layer_table` has their seconds on chips.
+"""The passes of a layer under its stack's schedule rule, on no chip yet: forward, backward, and
+what recomputing runs again; where families run the halves of a backward pass at different times,
+also the operators that lead to the gradient of the input, and all others.
+:mod:`phaze.evaluate.layer_table` has their seconds on chips.
 """
 
 from collections.abc import Sequence
@@ -28,9 +29,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class LoweredMode:
-    """A mode of recompute: what runs again (None: of full, the forward pass as it is; of others, the share ``part`` of
-    a full recompute), bytes kept by every microbatch in flight, bytes beside them while the backward pass runs, and
-    bytes that the host keeps, over a link of ``host_bytes_per_s`` behind the share ``hidden`` of the passes."""
+    """A mode of recompute: what runs again (None: of full, the forward pass as it is; of others,
+    the share ``part`` of a full recompute), bytes kept by every microbatch in flight, bytes beside
+    them while the backward pass runs, and bytes that the host keeps, over a link of
+    ``host_bytes_per_s`` behind the share ``hidden`` of the passes."""
 
     name: str
     rerun: LoweredPass | None
@@ -45,15 +47,19 @@ class LoweredMode:
         """Seconds again with what is exposed of copies to the host and back."""
         if not self.host_bytes:
             return again_s
-        return again_s + exposed_copies_s(self.host_bytes, self.host_bytes_per_s, passes_s + again_s, self.hidden)
+        return again_s + exposed_copies_s(
+            self.host_bytes, self.host_bytes_per_s, passes_s + again_s, self.hidden
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredLayer:
-    """One distinct layer on no chip yet: its passes, what recomputing runs again, and its sizes on one device.
+    """One distinct layer on no chip yet: its passes, what recomputing runs again, and its sizes on
+    one device.
 
-    ``modes`` of recompute are selective, those between, and full; ``halves`` are the backward pass apart;
-    ``parameters`` are trained, those of experts among them, ``frozen`` are not, all and experts among them.
+    ``modes`` of recompute are selective, those between, and full; ``halves`` are the backward pass
+    apart; ``parameters`` are trained, those of experts among them, ``frozen`` are not, all and
+    experts among them.
     """
 
     name: str
@@ -90,13 +96,15 @@ class LoweredLayer:
 
 
 def rule_of(stack: Stack) -> Rule:
-    """The schedule rule of a stack; older files say ``serial`` and that tensor collectives are hidden."""
+    """The schedule rule of a stack; older files say ``serial`` and that tensor collectives are
+    hidden."""
     rule = RULE[stack.schedule]
     return COMPANIONS if rule.one_queue and stack.hides_tensor_collectives else rule
 
 
 def keeping_of(stack: Stack, hosted: bool = False) -> Keeping:
-    """How a stack keeps activations; ``hosted``: the chip can copy them to the memory of its host."""
+    """How a stack keeps activations; ``hosted``: the chip can copy them to the memory of its
+    host."""
     modules, named = stack.recompute_modules, stack.recompute_named
     offload = hosted and stack.hidden_offload is not None
     return Keeping(stack.saves, stack.logit_bytes, stack.selective, modules, named, offload)
@@ -124,8 +132,8 @@ def _lower_mode(mode: Mode, builder: PassBuilder) -> LoweredMode:
 
 @dataclass(frozen=True, slots=True)
 class RunPasses:
-    """A traced layer in the precision of a job, its fused backward pass, both passes as a stack runs them, and their
-    builder."""
+    """A traced layer in the precision of a job, its fused backward pass, both passes as a stack
+    runs them, and their builder."""
 
     builder: PassBuilder
     layer: Layer
@@ -138,7 +146,9 @@ def run_passes(layer: Layer, builder: PassBuilder) -> RunPasses:
     """The two passes of a traced layer."""
     layer = run_layer(layer, builder.machine.stack, builder.machine.precision, builder.gradients)
     backward = builder.fused(layer.backward)
-    return RunPasses(builder, layer, backward, builder.run(layer.forward), builder.lower(backward, backward=True))
+    return RunPasses(
+        builder, layer, backward, builder.run(layer.forward), builder.lower(backward, backward=True)
+    )
 
 
 def lower_layer(
@@ -150,10 +160,15 @@ def lower_layer(
     passes: RunPasses | None = None,
     modes: Modes | None = None,
 ) -> LoweredLayer:
-    """A traced layer as a stack runs it, under its rule or another, with the modes of recompute of some names;
-    ``apart``: also the halves of its backward pass; ``passes`` and their ``modes`` where they are known."""
+    """A traced layer as a stack runs it, under its rule or another, with the modes of recompute of
+    some names; ``apart``: also the halves of its backward pass; ``passes`` and their ``modes``
+    where they are known."""
     stack = machine.stack
-    passes = run_passes(layer, PassBuilder(machine, rule or rule_of(stack))) if passes is None else passes
+    passes = (
+        run_passes(layer, PassBuilder(machine, rule or rule_of(stack)))
+        if passes is None
+        else passes
+    )
     layer, builder = passes.layer, passes.builder
     modes = Modes(layer, keeping_of(stack)) if modes is None else modes
     selective, full, halves = modes.selective(), modes.full(), None
@@ -166,7 +181,12 @@ def lower_layer(
         forward=passes.forward,
         backward=passes.backward,
         modes=(
-            LoweredMode("selective", builder.run(selective.rerun), selective.saved_bytes, selective.live_bytes),
+            LoweredMode(
+                "selective",
+                builder.run(selective.rerun),
+                selective.saved_bytes,
+                selective.live_bytes,
+            ),
             *(_lower_mode(modes.of(name), builder) for name in names),
             LoweredMode("full", trimmed, full.saved_bytes, full.live_bytes),
         ),
@@ -176,7 +196,9 @@ def lower_layer(
         halves=halves,
         accumulation_bytes=stack.accumulation_apart,
         logit_bytes=modes.logit_bytes,
-        buffer_bytes=stack.gradient_buffer_bytes * gradient_elements(layer) if stack.gradient_buffer_bytes else 0.0,
+        buffer_bytes=stack.gradient_buffer_bytes * gradient_elements(layer)
+        if stack.gradient_buffer_bytes
+        else 0.0,
         expert_parameters=layer.elements(trained=True, experts=True),
         sent_bytes=sent_bytes(machine.precision),
         frozen=(layer.elements(trained=False), layer.elements(trained=False, experts=True)),
@@ -188,7 +210,8 @@ def on_network(layer: LoweredLayer, machine: Machine) -> LoweredLayer:
     half = layer.halves
     halves = None if half is None else (half[0].on_network(machine), half[1].on_network(machine))
     modes = tuple(
-        replace(mode, rerun=None if mode.rerun is None else mode.rerun.on_network(machine)) for mode in layer.modes
+        replace(mode, rerun=None if mode.rerun is None else mode.rerun.on_network(machine))
+        for mode in layer.modes
     )
     forward, backward = layer.forward.on_network(machine), layer.backward.on_network(machine)
     return replace(layer, forward=forward, backward=backward, halves=halves, modes=modes)

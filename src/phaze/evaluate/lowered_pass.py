@@ -1,24 +1,34 @@
-"""One pass of a layer under the schedule rule of its stack: on no chip yet, then on arrays of chips or on one exactly.
+"""One pass of a layer under the schedule rule of its stack: on no chip yet, then on arrays of chips
+or on one exactly.
 
 A (fused) graph becomes operators, each one of
 
     a work             seconds on all cores and, where the rule has such a way, on one; its HBM time
-    a collective c     seconds on the network; under rules companions beside its weight gradients W(c)
-    c in n pieces      a stack that cuts gathers and scatters runs c with the products next to it as one operator that
-                       holds cores and network:  max(c, p) + min(c, p) / n + b,  p the products' time, b that of what
+    a collective c     seconds on the network; under rules companions beside its weight gradients
+                       W(c)
+    c in n pieces      a stack that cuts gathers and scatters runs c with the products next to it as
+                       one operator that
+                       holds cores and network:  max(c, p) + min(c, p) / n + b,  p the products'
+                                                 time, b that of what
                        lies between them and c (a sum before a scatter, a norm after a gather)
     a ring             of keys and values runs behind the attention that reads them: in_ring
 
-Then, with d_i the operators' times in their shortest way (:mod:`phaze.schedule.rules` has the rules):
+Then, with d_i the operators' times in their shortest way (:mod:`phaze.schedule.rules` has the
+rules):
 
-    serial       device = sum of d                                                         exact, all chips at once
-    companions   device = sum of d - sum over c of min(d_c, sum of W(c))                   exact, all chips at once
+    serial       device = sum of d                                                         exact,
+                 all chips at once
+    companions   device = sum of d - sum over c of min(d_c, sum of W(c))                   exact,
+                 all chips at once
     both         of the exchanges of experts x, as far as they are exposed then, the stack hides
-                 min(x, shared experts beside it), and of what is left the share kappa behind another microbatch, but
-                 the device takes no less than all exchanges together                      (:class:`ExchangeOverlap`)
-    others       device = least makespan (:meth:`LoweredPass.schedule`), or no less than     for one chip
+                 min(x, shared experts beside it), and of what is left the share kappa behind
+                 another microbatch, but
+                 the device takes no less than all exchanges together     (:class:`ExchangeOverlap`)
+    others       device = least makespan (:meth:`LoweredPass.schedule`), or no less than     for one
+                 chip
                           bounds for all chips at once (:meth:`LoweredPass.bound`)
-    pass = (device^3 + host^3)^(1/3),  host = operators x host time: the host runs ahead, but not far
+    pass = (device^3 + host^3)^(1/3),  host = operators x host time: the host runs ahead, but not
+                                       far
 """
 
 from collections.abc import Sequence
@@ -50,7 +60,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of every unit on every chip, [units, chips]: on one core, spread, and of its bytes at full bandwidth."""
+    """Seconds of every unit on every chip, [units, chips]: on one core, spread, and of its bytes at
+    full bandwidth."""
 
     one_core_s: Floats
     spread_s: Floats
@@ -61,7 +72,8 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class WorkTimes:
-    """Seconds of works on every chip, [works, chips], as a rule asks for them; see :class:`Times`."""
+    """Seconds of works on every chip, [works, chips], as a rule asks for them; see
+    :class:`Times`."""
 
     one_core_s: Floats
     spread_s: Floats
@@ -88,13 +100,17 @@ class WorkTimes:
         if more.one_core_s is more.spread_s:
             return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
         one_core, hbm = (
-            np.concatenate(pair) for pair in ((self.one_core_s, more.one_core_s), (self.hbm_s, more.hbm_s))
+            np.concatenate(pair)
+            for pair in ((self.one_core_s, more.one_core_s), (self.hbm_s, more.hbm_s))
         )
         return WorkTimes(one_core, spread, hbm)
 
 
-def work_times(works: Sequence[Work], chips: ChipSet, constants: Constants, rule: Rule) -> WorkTimes:
-    """The works of some passes on every chip; one-core and HBM times only where the rule has a use for them."""
+def work_times(
+    works: Sequence[Work], chips: ChipSet, constants: Constants, rule: Rule
+) -> WorkTimes:
+    """The works of some passes on every chip; one-core and HBM times only where the rule has a use
+    for them."""
     if not rule.one_core:
         spread = cost_works(works, chips, constants).times_s()
         return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
@@ -106,9 +122,14 @@ def table_times(table: CostTable, chips: ChipSet, rule: Rule) -> WorkTimes:
     count, of = len(table.works), list(table.rows)
     one_core_s, spread, hbm = (np.zeros((count, len(chips))) for _ in range(3))
     for row in range(count):
-        spread[row], one_core_s[row] = table.spread_s(row, paired=rule.paired), table.one_core.time_s(row)
+        spread[row], one_core_s[row] = (
+            table.spread_s(row, paired=rule.paired),
+            table.one_core.time_s(row),
+        )
         if rule.hbm_shared:
-            hbm[row] = np.minimum(np.minimum(one_core_s[row], spread[row]), table.hbm_s(row, chips.hbm_bytes_per_s))
+            hbm[row] = np.minimum(
+                np.minimum(one_core_s[row], spread[row]), table.hbm_s(row, chips.hbm_bytes_per_s)
+            )
     if not rule.hbm_shared:
         return WorkTimes(one_core_s[of], spread[of], np.broadcast_to(0.0, (len(of), len(chips))))
     return WorkTimes(one_core_s[of], spread[of], hbm[of])
@@ -116,7 +137,8 @@ def table_times(table: CostTable, chips: ChipSet, rule: Rule) -> WorkTimes:
 
 @dataclass(frozen=True)
 class LoweredPass:
-    """A pass on no chip yet; ``beside`` pairs units, ``members`` are the traced operators of each work by number."""
+    """A pass on no chip yet; ``beside`` pairs units, ``members`` are the traced operators of each
+    work by number."""
 
     rule: Rule
     works: tuple[Work, ...]
@@ -137,7 +159,8 @@ class LoweredPass:
     def parts(self) -> tuple[Order, ...]:
         """The components that run one after another, whatever the chip; units by position."""
         ones = tuple(
-            ScheduledOperator(str(i), u.core, *self._unit_times(u), u.network) for i, u in enumerate(self.units)
+            ScheduledOperator(str(i), u.core, *self._unit_times(u), u.network)
+            for i, u in enumerate(self.units)
         )
         return tuple(series(contract(ScheduleProblem(self.rule.name, 1, 1, ones, self.edges))))
 
@@ -152,8 +175,11 @@ class LoweredPass:
 
     @cached_property
     def _alone(self) -> tuple[list[int], list[int], list[int]]:
-        """The units that are one work on cores, the places of these works, and the units that are one collective."""
-        single = [index for index, unit in enumerate(self.units) if len(unit.places) == 1 and not unit.cut]
+        """The units that are one work on cores, the places of these works, and the units that are
+        one collective."""
+        single = [
+            index for index, unit in enumerate(self.units) if len(unit.places) == 1 and not unit.cut
+        ]
         units = [index for index in single if not self.units[index].network]
         return units, [self.units[index].places[0] for index in units], sorted({*single} - {*units})
 
@@ -164,14 +190,23 @@ class LoweredPass:
     def times(self, works: WorkTimes, first: int, chips: ChipSet) -> Times:
         """All units on all chips; the pass's works stand in ``works`` from ``first`` on."""
         rows = slice(first, first + len(self.works))
-        return Times(*self._joined(works.one_core_s[rows], works.spread_s[rows], works.hbm_s[rows]), *_cores(chips))
+        return Times(
+            *self._joined(works.one_core_s[rows], works.spread_s[rows], works.hbm_s[rows]),
+            *_cores(chips),
+        )
 
-    def _joined(self, one_core: Floats, spread: Floats, hbm: Floats) -> tuple[Floats, Floats, Floats]:
+    def _joined(
+        self, one_core: Floats, spread: Floats, hbm: Floats
+    ) -> tuple[Floats, Floats, Floats]:
         """The works' times as those of units."""
         shape = (len(self.units), one_core.shape[1])
         joined = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         alone, places, sent = self._alone
-        joined[0][alone], joined[1][alone], joined[2][alone] = one_core[places], spread[places], hbm[places]
+        joined[0][alone], joined[1][alone], joined[2][alone] = (
+            one_core[places],
+            spread[places],
+            hbm[places],
+        )
         for index in sent:
             place = self.units[index].places[0]
             joined[0][index] = joined[1][index] = spread[place] + self.waits_s[place]
@@ -207,7 +242,8 @@ class LoweredPass:
         return None
 
     def bound(self, times: Times, use: Sequence[Bound] = BOUNDS) -> Floats:
-        """Device seconds that no schedule undercuts, on every chip; with one queue the dual is as cheap as others."""
+        """Device seconds that no schedule undercuts, on every chip; with one queue the dual is as
+        cheap as others."""
         exact = self.exact(times)
         if exact is not None:
             return exact
@@ -231,7 +267,8 @@ class LoweredPass:
         return total
 
     def problem(self, times: Times, chip: int) -> ScheduleProblem:
-        """The scheduling problem on one chip of an array; cores beyond the number of operators make no difference."""
+        """The scheduling problem on one chip of an array; cores beyond the number of operators make
+        no difference."""
         operators = tuple(
             ScheduledOperator(
                 str(index),
@@ -243,7 +280,9 @@ class LoweredPass:
             )
             for index, unit in enumerate(self.units)
         )
-        tensor, vector = (min(int(n[chip]), len(operators)) for n in (times.tensor_cores, times.vector_cores))
+        tensor, vector = (
+            min(int(n[chip]), len(operators)) for n in (times.tensor_cores, times.vector_cores)
+        )
         return ScheduleProblem(self.rule.name, tensor, vector, operators, self.edges, self.beside)
 
     def schedule(
@@ -255,8 +294,8 @@ class LoweredPass:
         scheduler: Scheduler = "exact",
         solved: SolvedSchedules | None = None,
     ) -> Schedule:
-        """The best schedule on one chip, proved or with its bound; or by another scheduler. ``solved``: those that need
-        not be found again."""
+        """The best schedule on one chip, proved or with its bound; or by another scheduler.
+        ``solved``: those that need not be found again."""
         schedule = solve if solved is None else solved.solve
         return schedule(self.problem(times, chip), scheduler, limits, known)
 
@@ -269,13 +308,18 @@ class LoweredPass:
         scheduler: Scheduler = "exact",
         solved: SolvedSchedules | None = None,
     ) -> Floats:
-        """Device seconds on every chip by a formula, or a schedule for each; ``proved``: what no schedule undercuts."""
+        """Device seconds on every chip by a formula, or a schedule for each; ``proved``: what no
+        schedule undercuts."""
         exact = self.exact(times)
         if exact is not None:
             return exact
         count = times.spread_s.shape[1]
-        schedules = [self.schedule(times, chip, limits, known, scheduler, solved) for chip in range(count)]
-        return np.array([schedule.lower_bound_s if proved else schedule.makespan_s for schedule in schedules])
+        schedules = [
+            self.schedule(times, chip, limits, known, scheduler, solved) for chip in range(count)
+        ]
+        return np.array(
+            [schedule.lower_bound_s if proved else schedule.makespan_s for schedule in schedules]
+        )
 
     def with_host(self, device_s: Floats) -> Floats:
         """The soft maximum of device and host."""
@@ -295,7 +339,8 @@ KnownCollectives = dict[CollectiveWork, CollectiveCost]
 def network_costs(
     works: Sequence[Work], machine: Machine, known: KnownCollectives | None = None
 ) -> tuple[CollectiveCost | None, ...]:
-    """What the collectives of a pass take, None for other works; ``known`` keeps those of the machine."""
+    """What the collectives of a pass take, None for other works; ``known`` keeps those of the
+    machine."""
     known, costs = {} if known is None else known, list[CollectiveCost | None]()
     for work in works:
         collective_work = work.collective

@@ -1,4 +1,5 @@
-"""What several jobs have in common, made once: graphs, layer costs and prices, kept by what they depend on."""
+"""What several jobs have in common, made once: graphs, layer costs and prices, kept by what they
+depend on."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field

@@ -1,9 +1,11 @@
 """What a plan whose activations wait in the memory of the host keeps there, for its answer.
 
-    H(X) = q(X) sum over blocks l of stage X of h_l        h_l: bytes of a microbatch that the mode keeps
-                                                           q: microbatches in flight at the stage
+    H(X) = q(X) sum over blocks l of stage X of h_l        h_l: bytes of a microbatch that the mode
+                                                           keeps q: microbatches in flight at the
+                                                           stage
 
-``offloaded_bytes`` is the greatest H of the stages: what the host holds for one device of the fullest one.
+``offloaded_bytes`` is the greatest H of the stages: what the host holds for one device of the
+fullest one.
 """
 
 from typing import Any
@@ -18,7 +20,9 @@ from phaze.placement.plan import Plan
 from phaze.placement.problem import PlacementProblem
 
 
-def offload_document(model: Model, problem: PlacementProblem, plan: Plan, setting: Setting) -> dict[str, Any]:
+def offload_document(
+    model: Model, problem: PlacementProblem, plan: Plan, setting: Setting
+) -> dict[str, Any]:
     """Bytes in the memory of a device's host; nothing of plans that offload nothing."""
     stages, blocks = len(plan.stages), frozenset(block_calls(model))
     family, rounds, most = problem.family(plan.family, plan.chunks), problem.rounds(plan.data), 0.0
@@ -26,7 +30,11 @@ def offload_document(model: Model, problem: PlacementProblem, plan: Plan, settin
         if OFFLOAD in stage.recompute.split(JOIN):
             kinds = [model.calls[call].layer for call in stage.layers if call in blocks]
             each = {kind: _host_bytes(model, kind, stage.recompute, setting) for kind in set(kinds)}
-            most = max(most, family.in_flight(rounds, stages - index, stages) * sum(each[kind] for kind in kinds))
+            most = max(
+                most,
+                family.in_flight(rounds, stages - index, stages)
+                * sum(each[kind] for kind in kinds),
+            )
     return {"offloaded_bytes": most} if most else {}
 
 

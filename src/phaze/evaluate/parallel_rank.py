@@ -1,7 +1,7 @@
 """One rank of a model under tensor, context and expert parallelism, from traces of whole layers.
 
-load at s / c positions        :func:`phaze.graph.fold_experts.folded_model` where t > 1 and experts are shared out,
-                               with the trace at width 1 and s / (c t) positions
+load at s / c positions        :func:`phaze.graph.fold_experts.folded_model` where t > 1 and experts
+                               are shared out, with the trace at width 1 and s / (c t) positions
 share out the experts          :func:`phaze.graph.split_experts.expert_parallel`
 let attention see all keys     :func:`phaze.graph.split_context.context_parallel`
 """
@@ -24,8 +24,9 @@ from phaze.placement.sharing import Sharing
 
 # No router is let to send one rank more of the mean than this.
 MOST_ROWS = 64.0
-# From here on context degrees are tried unless others are said: activations of one sequence fill a device, and in most
-# models attention takes longer than all products. Below it, sharing a sequence by tensor parallelism is enough.
+# From here on context degrees are tried unless others are said: activations of one sequence fill a
+# device, and in most models attention takes longer than all products. Below it, sharing a sequence
+# by tensor parallelism is enough.
 LONG_SEQUENCE = 32_768
 USUAL_CONTEXTS = (2, 4, 8)
 # The trace at (tensor width, sequence, sequence parallel).
@@ -34,8 +35,9 @@ LoadAt = Callable[[int, int, bool], Model]
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Degrees beyond tensor parallelism; without ``expert_tensor`` experts are cut as the rest is, by ``tensor``.
-    ``rows``: routed tokens of the fullest rank over the mean (:func:`fullest_rows`)."""
+    """Degrees beyond tensor parallelism; without ``expert_tensor`` experts are cut as the rest is,
+    by ``tensor``. ``rows``: routed tokens of the fullest rank over the mean
+    (:func:`fullest_rows`)."""
 
     tensor: int
     context: int = 1
@@ -46,7 +48,8 @@ class Parallel:
 
     @property
     def sharing(self) -> Sharing:
-        """What placement asks: experts that are not shared out are cut and replicated as all else."""
+        """What placement asks: experts that are not shared out are cut and replicated as all
+        else."""
         if self.expert == 1:
             if self.expert_tensor not in (None, self.tensor):
                 raise InputError(
@@ -59,19 +62,30 @@ class Parallel:
 
 
 def fullest_rows(imbalance: float | None, capacity: float | None, where: str = "") -> float:
-    """Routed tokens of the fullest rank over the mean: the imbalance, of which a capacity drops what is beyond it."""
+    """Routed tokens of the fullest rank over the mean: the imbalance, of which a capacity drops
+    what is beyond it."""
     for name, value in (("imbalance", imbalance), ("capacity", capacity)):
         if value is not None and not 1 <= value <= MOST_ROWS:
-            raise InputError(f"{where}{name}", f"{value!r} is out of range", f"give 1, the mean load, to {MOST_ROWS:g}")
+            raise InputError(
+                f"{where}{name}",
+                f"{value!r} is out of range",
+                f"give 1, the mean load, to {MOST_ROWS:g}",
+            )
     if capacity is not None and imbalance is None:
-        raise InputError(f"{where}capacity", "a balanced load never exceeds it", "give imbalance too")
+        raise InputError(
+            f"{where}capacity", "a balanced load never exceeds it", "give imbalance too"
+        )
     return min(imbalance or 1.0, capacity or MOST_ROWS)
 
 
 def require_shared_out(rows: float, experts: Iterable[int], where: str) -> None:
     """Refuse an imbalance among ranks where no experts are shared out."""
     if rows > 1 and max(experts) == 1:
-        raise InputError(where, "there is no expert parallelism, so all ranks have the same load", "give expert too")
+        raise InputError(
+            where,
+            "there is no expert parallelism, so all ranks have the same load",
+            "give expert too",
+        )
 
 
 def parallels(
@@ -81,7 +95,8 @@ def parallels(
     ways: Sequence[Way] = ("ring",),
     rows: float = 1.0,
 ) -> Iterator[Parallel]:
-    """Every further degree to try at a width, a context in every way; experts are cut as the rest is, or not at all."""
+    """Every further degree to try at a width, a context in every way; experts are cut as the rest
+    is, or not at all."""
     degrees = tuple(experts)
     for context in contexts:
         for expert in degrees:
@@ -91,21 +106,26 @@ def parallels(
 
 
 def usual_expert_degrees(experts: int, ranks: int) -> tuple[int, ...]:
-    """The degrees to try where none are said: 1, and for a mixture the powers of two that divide its experts, as far as
-    there are ranks."""
+    """The degrees to try where none are said: 1, and for a mixture the powers of two that divide
+    its experts, as far as there are ranks."""
     powers = (2**power for power in range(1, max(experts, 1).bit_length()))
     return (1, *(degree for degree in powers if experts % degree == 0 and degree <= ranks))
 
 
 def usual_context_degrees(sequence: int, ranks: int) -> tuple[int, ...]:
-    """The degrees to try where none are said: 1, and for a long sequence those whose two chunks a rank divide it."""
+    """The degrees to try where none are said: 1, and for a long sequence those whose two chunks a
+    rank divide it."""
     if sequence < LONG_SEQUENCE:
         return (1,)
-    return (1, *(degree for degree in USUAL_CONTEXTS if sequence % (2 * degree) == 0 and degree <= ranks))
+    return (
+        1,
+        *(degree for degree in USUAL_CONTEXTS if sequence % (2 * degree) == 0 and degree <= ranks),
+    )
 
 
 class Refusals:
-    """Which degrees the choices of a job refused, and why; degrees that none of them has are a fault of the job."""
+    """Which degrees the choices of a job refused, and why; degrees that none of them has are a
+    fault of the job."""
 
     def __init__(self) -> None:
         self._faults: dict[tuple[int, int], InputError | None] = {}
@@ -133,21 +153,27 @@ class Refusals:
 def parallel_rank(
     load: LoadAt, asked: Parallel, sequence: int, sequence_parallel: bool, memo: Memo | None = None
 ) -> Model:
-    """One rank; refused, with the degree that is wrong, where the model cannot be divided so. ``memo`` keeps what ranks
-    of one ``load`` have in common."""
+    """One rank; refused, with the degree that is wrong, where the model cannot be divided so.
+    ``memo`` keeps what ranks of one ``load`` have in common."""
     sharing, memo = asked.sharing, Memo() if memo is None else memo
     if (asked.context, asked.expert) == (1, 1):
         return load(asked.tensor, sequence, sequence_parallel)
-    require_divided(Degrees(asked.tensor, asked.context), Divided(sequence), sequence_parallel, asked.way)
+    require_divided(
+        Degrees(asked.tensor, asked.context), Divided(sequence), sequence_parallel, asked.way
+    )
     own = sequence // asked.context
     if asked.expert > 1 and own % asked.tensor:
-        raise InputError("tensor", f"{own} positions do not divide by {asked.tensor}", "use another degree")
+        raise InputError(
+            "tensor", f"{own} positions do not divide by {asked.tensor}", "use another degree"
+        )
     if asked.expert > 1 and asked.tensor > 1:
         require_own_tokens(sequence_parallel)
 
     def routed() -> Model:
         model = load(asked.tensor, own, sequence_parallel)
-        return model if asked.tensor == 1 else folded_model(model, load(1, own // asked.tensor, False))
+        return (
+            model if asked.tensor == 1 else folded_model(model, load(1, own // asked.tensor, False))
+        )
 
     at = asked.tensor, own, sequence_parallel
     if asked.expert == 1:
@@ -155,7 +181,8 @@ def parallel_rank(
     else:
         whole = memo.take(("routed", *at), routed)
         cut = sharing.expert, sharing.expert_tensor, asked.rows
-        # Layers are kept with what is made of them, so that none takes the place of another in memory.
+        # Layers are kept with what is made of them, so that none takes the place of another in
+        # memory.
         mixture_at = partial(_mixture, memo)
         model = memo.take(("experts", *at, *cut), lambda: expert_parallel(whole, *cut, mixture_at))
     return context_parallel(model, asked.context, asked.way)
@@ -166,9 +193,12 @@ def _mixture(memo: Memo, layer: Layer) -> Mixture | None:
 
 
 def supply_at(supply: Supply, traced: Point) -> LoadAt:
-    """A model to be loaded at any width and sequence, with the microbatch and attention of ``traced``."""
+    """A model to be loaded at any width and sequence, with the microbatch and attention of
+    ``traced``."""
 
     def load(tensor: int, sequence: int, spread: bool) -> Model:
-        return supply.model(replace(traced, tensor=tensor, sequence=sequence, sequence_parallel=spread))
+        return supply.model(
+            replace(traced, tensor=tensor, sequence=sequence, sequence_parallel=spread)
+        )
 
     return load

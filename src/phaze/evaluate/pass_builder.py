@@ -1,7 +1,9 @@
-"""From a graph to a pass on no chip yet: fused as the stack fuses, its operators made works, joined into units.
+"""From a graph to a pass on no chip yet: fused as the stack fuses, its operators made works, joined
+into units.
 
-The shape of a pass (units, order, what may stand beside what) asks for the structure of its graph and the ranks of its
-collectives, not for other sizes: plans try one structure at many microbatches and degrees, and find its shape once.
+The shape of a pass (units, order, what may stand beside what) asks for the structure of its graph
+and the ranks of its collectives, not for other sizes: plans try one structure at many microbatches
+and degrees, and find its shape once.
 """
 
 from collections.abc import Hashable, Sequence
@@ -32,12 +34,19 @@ class PassShape:
     exchanges: ExchangeOverlap
 
 
-def pass_shape(graph: OperatorGraph, works: Sequence[Work], machine: Machine, rule: Rule, backward: bool) -> PassShape:
-    """The shape of a (fused) pass; ``backward``: collectives may stand beside products of weight gradients."""
+def pass_shape(
+    graph: OperatorGraph, works: Sequence[Work], machine: Machine, rule: Rule, backward: bool
+) -> PassShape:
+    """The shape of a (fused) pass; ``backward``: collectives may stand beside products of weight
+    gradients."""
     place = {operator.id: at for at, operator in enumerate(graph.operators)}
     edges = [(place[tail], place[head]) for tail, head in graph.edges()]
     hides, cut = backward and rule.named_only, machine.stack.piecewise_collectives
-    beside = companions(graph, cut, hides or (backward and cut and rule.network_apart)) if hides or cut else {}
+    beside = (
+        companions(graph, cut, hides or (backward and cut and rule.network_apart))
+        if hides or cut
+        else {}
+    )
     joined = [
         Pieces(at, graph.operators[at].size("group"), others)
         for at, others in beside.items()
@@ -46,18 +55,27 @@ def pass_shape(graph: OperatorGraph, works: Sequence[Work], machine: Machine, ru
     joined += rings_of(graph)
     units, of = units_of(works, edges, joined)
     merged = tuple(sorted({(of[i], of[j]) for i, j in edges if of[i] != of[j]}))
-    named = named_beside(len(units), merged, {of[at]: [of[i] for i in others] for at, others in beside.items()})
-    members = tuple(tuple(part.id for part in operator.parts or (operator,)) for operator in graph.operators)
+    named = named_beside(
+        len(units), merged, {of[at]: [of[i] for i in others] for at, others in beside.items()}
+    )
+    members = tuple(
+        tuple(part.id for part in operator.parts or (operator,)) for operator in graph.operators
+    )
     beside_units = named if hides and not cut else ()
-    overlap = exchange_overlap(graph, of, machine.stack) if rule.one_queue or rule.named_only else NO_OVERLAP
+    overlap = (
+        exchange_overlap(graph, of, machine.stack)
+        if rule.one_queue or rule.named_only
+        else NO_OVERLAP
+    )
     return PassShape(units, merged, beside_units, members, overlap)
 
 
 @dataclass(frozen=True, slots=True)
 class PassBuilder:
-    """Makes passes of graphs on a machine under a rule. Graphs of one structure are fused alike and have one shape,
-    which are found once: they ask for no size but the ranks of collectives. Operators that several graphs have, as what
-    is recomputed and the forward pass do, are made works once."""
+    """Makes passes of graphs on a machine under a rule. Graphs of one structure are fused alike and
+    have one shape, which are found once: they ask for no size but the ranks of collectives.
+    Operators that several graphs have, as what is recomputed and the forward pass do, are made
+    works once."""
 
     machine: Machine
     rule: Rule
@@ -82,13 +100,17 @@ class PassBuilder:
             own = self.shapes[key] = pass_shape(graph, works, self.machine, self.rule, backward)
         host_s = sum(map(launches, graph.operators)) * self.machine.stack.host_s
         found = (own.units, own.edges, own.beside, host_s, own.members, own.exchanges)
-        return LoweredPass(self.rule, works, network_costs(works, self.machine, self.collectives), *found)
+        return LoweredPass(
+            self.rule, works, network_costs(works, self.machine, self.collectives), *found
+        )
 
     def run(self, graph: OperatorGraph) -> LoweredPass:
         """A graph, not fused yet, that runs forward."""
         return self.lower(self.fused(graph))
 
 
-def lower_pass(graph: OperatorGraph, machine: Machine, rule: Rule, backward: bool = False) -> LoweredPass:
+def lower_pass(
+    graph: OperatorGraph, machine: Machine, rule: Rule, backward: bool = False
+) -> LoweredPass:
     """A single (fused) pass on a machine."""
     return PassBuilder(machine, rule).lower(graph, backward)

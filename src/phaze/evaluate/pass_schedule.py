@@ -1,7 +1,9 @@
-"""The passes of a model's layer as scheduling problems on one chip: what ``phaze schedule --model`` asks.
+"""The passes of a model's layer as scheduling problems on one chip: what ``phaze schedule --model``
+asks.
 
-The operators are those of the traced layer, fused as the stack fuses, costed on the chip, their collectives on the
-cluster; the rule is the stack's own unless another is named. The host's launches are no part of a schedule.
+The operators are those of the traced layer, fused as the stack fuses, costed on the chip, their
+collectives on the cluster; the rule is the stack's own unless another is named. The host's launches
+are no part of a schedule.
 """
 
 from collections.abc import Sequence
@@ -26,8 +28,8 @@ PASSES: tuple[Pass, ...] = ("forward", "backward")
 
 @dataclass(frozen=True, slots=True)
 class LayerPass:
-    """One pass of a layer to be scheduled: whose it is, as plain values, the problem, and all cores of the chip (a
-    problem has no more than it has operators)."""
+    """One pass of a layer to be scheduled: whose it is, as plain values, the problem, and all cores
+    of the chip (a problem has no more than it has operators)."""
 
     of: dict[str, Any]
     problem: ScheduleProblem
@@ -52,12 +54,19 @@ def name_of(operator: GraphOperator) -> str:
     return f"{' + '.join(kinds)}{f' ({operator.module})' if operator.module else ''}"
 
 
-def setting_of(chip: str, cluster: str | None, stack: str | None, basis: Basis, rules: str | None) -> Setting:
-    """Where layers run, by name; without a cluster or stack the usual ones, without ``rules`` the stack's."""
+def setting_of(
+    chip: str, cluster: str | None, stack: str | None, basis: Basis, rules: str | None
+) -> Setting:
+    """Where layers run, by name; without a cluster or stack the usual ones, without ``rules`` the
+    stack's."""
     device = load_chip(chip)
     place = cluster or device.cluster
     if place is None:
-        raise InputError("--cluster", f"the chip '{device.name}' names no default cluster", "name one: phaze clusters")
+        raise InputError(
+            "--cluster",
+            f"the chip '{device.name}' names no default cluster",
+            "name one: phaze clusters",
+        )
     network = load_cluster(place, chip=device)
     require_links(device, chip, network, "--chip")
     software = load_built_stack(stack or network.stack)
@@ -73,7 +82,8 @@ def _rules(name: str) -> Rules:
 
 
 def layer_named(model: Model, name: str | None) -> int:
-    """The layer of that name, or that a module of that name is a call of; without one the most repeated."""
+    """The layer of that name, or that a module of that name is a call of; without one the most
+    repeated."""
     if name is None:
         return max(range(len(model.layers)), key=lambda at: (model.count(at), -at))
     for at, layer in enumerate(model.layers):
@@ -82,23 +92,33 @@ def layer_named(model: Model, name: str | None) -> int:
     for call in model.calls:
         if call.module == name:
             return call.layer
-    raise unknown_name("--layer", f"layer of {model.name}", name, [layer.name for layer in model.layers])
+    raise unknown_name(
+        "--layer", f"layer of {model.name}", name, [layer.name for layer in model.layers]
+    )
 
 
-def layer_passes(model: Model, layer: str | None, passes: Sequence[Pass], setting: Setting) -> list[LayerPass]:
+def layer_passes(
+    model: Model, layer: str | None, passes: Sequence[Pass], setting: Setting
+) -> list[LayerPass]:
     """The passes of one layer, their operators named by number, kinds and module."""
     at = layer_named(model, layer)
-    fused = fuse_layer(run_layer(model.layers[at], setting.stack, setting.precision), setting.stack.fusion)
+    fused = fuse_layer(
+        run_layer(model.layers[at], setting.stack, setting.precision), setting.stack.fusion
+    )
     found = []
     for name in passes:
         graph = fused.backward if name == "backward" else fused.forward
         lowered, problem = pass_problem(graph, setting, name == "backward")
         operators = tuple(
-            replace(operator, id=f"{i} {' + '.join(dict.fromkeys(name_of(graph.operators[p]) for p in unit.places))}")
+            replace(
+                operator,
+                id=f"{i} {' + '.join(dict.fromkeys(name_of(graph.operators[p]) for p in unit.places))}",
+            )
             for i, (unit, operator) in enumerate(zip(lowered.units, problem.operators, strict=True))
         )
         of = {
-            "model": model.name, "layer": model.layers[at].name, "calls": model.count(at), "pass": name,
+            "model": model.name, "layer": model.layers[at].name, "calls": model.count(at),
+            "pass": name,
             "tensor": model.tensor, "microbatch": model.microbatch, "sequence": model.sequence,
             "attention": model.attention, "sequence_parallel": model.sequence_parallel,
             "chip": setting.chip.name, "cluster": setting.cluster.name, "stack": setting.stack.name,

@@ -3,13 +3,14 @@
     for every microbatch, tensor width, with or without sequence parallelism, kind of attention, context and expert
     degree that is requested (a *choice*):
         trace of one rank -> layer costs on the chip -> placement problem -> its fastest plan
-    as far as that may be among the best                                     (:func:`phaze.evaluate.plan_order.planned`)
+    as far as that may be among the best                 (:func:`phaze.evaluate.plan_order.planned`)
 
-The least batch time of all is the answer; the others say what they lose by. It is proved: no split with these
-microbatches, widths, degrees and sequence parallelism, any number of stages and replicas, any cuts, recompute chosen
-stage by stage, either order of stages and replicas, any pipeline family that the stack runs with any number of chunks,
-any stage of ZeRO unless one is given, has a shorter batch time by the formula. Ties go to the smaller width, then the
-larger microbatch, then without sequence parallelism.
+The least batch time of all is the answer; the others say what they lose by. It is proved: no split
+with these microbatches, widths, degrees and sequence parallelism, any number of stages and
+replicas, any cuts, recompute chosen stage by stage, either order of stages and replicas, any
+pipeline family that the stack runs with any number of chunks, any stage of ZeRO unless one is
+given, has a shorter batch time by the formula. Ties go to the smaller width, then the larger
+microbatch, then without sequence parallelism.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,15 +36,16 @@ RankAt = Callable[[Choosing, Parallel], Model]
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence parallel, attention),
-    ``job`` what all its placement problems have in common; ``attentions`` are those to try. ``experts`` is the
-    published split (pipeline, data, tensor) of 1024 devices, where there is one. ``zeros``: stages of ZeRO to try
-    beside that of the job, where it is free.
-    ``wider``: usual widths that need more devices than there are. ``refused``: choices that the model cannot run, and
-    why. ``contexts`` and ``expert``: how many ranks may share a sequence, in which ``ways``, or share out the experts,
-    of whose tokens the fullest rank gets ``rows`` times the mean; ``rank_at`` gives the rank of a choice then.
-    ``shards``: how many of the ranks with the same weights may share out state, 0: all. ``offered``: degrees were not
-    asked for, so that those which no choice can have are left out and not refused."""
+    """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence
+    parallel, attention), ``job`` what all its placement problems have in common; ``attentions`` are
+    those to try. ``experts`` is the published split (pipeline, data, tensor) of 1024 devices, where
+    there is one. ``zeros``: stages of ZeRO to try beside that of the job, where it is free.
+    ``wider``: usual widths that need more devices than there are. ``refused``: choices that the
+    model cannot run, and why. ``contexts`` and ``expert``: how many ranks may share a sequence, in
+    which ``ways``, or share out the experts, of whose tokens the fullest rank gets ``rows`` times
+    the mean; ``rank_at`` gives the rank of a choice then. ``shards``: how many of the ranks with
+    the same weights may share out state, 0: all. ``offered``: degrees were not asked for, so that
+    those which no choice can have are left out and not refused."""
 
     model_at: ModelAt
     setting: Setting
@@ -70,7 +72,8 @@ class PlanRequest:
         return NetworkPrices(self.setting.cluster, self.setting.basis)
 
     def sharded_over(self, ranks: int) -> "PlanRequest":
-        """The request with state sharded over so many of the ranks with the same weights, 0: all."""
+        """The request with state sharded over so many of the ranks with the same weights, 0:
+        all."""
         return replace(self, job=replace(self.job, shard=ranks))
 
 
@@ -88,7 +91,13 @@ class Candidate:
     def rank(self) -> tuple[float, int, int, bool, str]:
         """What candidates are ordered by."""
         batch_s = float("inf") if self.plan is None else self.plan.batch_s
-        return batch_s, self.model.tensor, -self.microbatch, self.sequence_parallel, self.model.attention
+        return (
+            batch_s,
+            self.model.tensor,
+            -self.microbatch,
+            self.sequence_parallel,
+            self.model.attention,
+        )
 
 
 def problem_at(request: PlanRequest, model: Model) -> PlacementProblem:

@@ -1,7 +1,8 @@
-"""``phaze.plan/1`` and the plans inside ``phaze.result/1`` as they are read back: what pages and exports need.
+"""``phaze.plan/1`` and the plans inside ``phaze.result/1`` as they are read back: what pages and
+exports need.
 
-A document that was cut off, edited or written by something else is refused with the path of its first fault, before
-anything is reckoned from it. Keys that nothing here reads are let pass.
+A document that was cut off, edited or written by something else is refused with the path of its
+first fault, before anything is reckoned from it. Keys that nothing here reads are let pass.
 """
 
 from collections.abc import Mapping

@@ -1,19 +1,26 @@
-r"""In which order the choices of a job are planned, so that few of them are solved and the best are exact all the same.
+r"""In which order the choices of a job are planned, so that few of them are solved and the best are
+exact all the same.
 
-A *choice* is a rank: tensor width, microbatch, sequence parallelism, attention, context degree and way, expert and
-expert-tensor degree, ranks that share out state. It has a lower bound that is sharpened step by step, each dearer:
+A *choice* is a rank: tensor width, microbatch, sequence parallelism, attention, context degree and
+way, expert and expert-tensor degree, ranks that share out state. It has a lower bound that is
+sharpened step by step, each dearer:
 
-    passes      min over S of  m(S) max(C / S, longest layer)       C = forward and backward of all layers of one rank,
-                                                                    m(S) = microbatches of the most replicas
-    memory      the least bound of its placement problem over stages of ZeRO, families and depths, each with the paces
-                that fit into memory                     (:attr:`phaze.placement.solve.OpenPlacement.bound_s`)
-    solved      its fastest plan below a limit, or none  (:meth:`phaze.placement.solve.OpenPlacement.fastest`)
+    passes      min over S of  m(S) max(C / S, longest layer)       C = forward and backward of all
+                layers of one rank,
+                                                                    m(S) = microbatches of the most
+                                                                    replicas
+    memory      the least bound of its placement problem over stages of ZeRO, families and depths,
+                each with the paces
+                that fit into memory           (:attr:`phaze.placement.solve.OpenPlacement.bound_s`)
+    solved      its fastest plan below a limit, or none
+                (:meth:`phaze.placement.solve.OpenPlacement.fastest`)
 
-m max(C / S, longest) is no more than any family's batch time: alpha P + beta sum D >= m P, as P is at least both. The
-choice with the least bound is sharpened next (:mod:`phaze.evaluate.best_first`). A choice is solved below a limit a
-little above the best plan so far, and returns with that limit as its bound if it has no plan below it. The end: the
-least bound exceeds the last plan that is shown. So the best of those are exact, with every plan of theirs that is no
-slower; of the others it is known that they are slower.
+m max(C / S, longest) is no more than any family's batch time: alpha P + beta sum D >= m P, as P is
+at least both. The choice with the least bound is sharpened next (:mod:`phaze.evaluate.best_first`).
+A choice is solved below a limit a little above the best plan so far, and returns with that limit as
+its bound if it has no plan below it. The end: the least bound exceeds the last plan that is shown.
+So the best of those are exact, with every plan of theirs that is no slower; of the others it is
+known that they are slower.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,8 +41,8 @@ from phaze.graph.ir import Model
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import OpenPlacement
 
-# A choice is solved for plans up to these factors above its bound, or above the best plan, one after another: the first
-# finds most, and the last says that nothing fits.
+# A choice is solved for plans up to these factors above its bound, or above the best plan, one
+# after another: the first finds most, and the last says that nothing fits.
 STEPS = (1.1, 1.2, 1.5, 2.5, inf)
 # Sums of the same seconds in another order differ by less.
 ROUNDING = 1e-9
@@ -47,8 +54,9 @@ Watch = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class PlannedChoice:
-    """The choices that were solved, best first, then those that fit nowhere; how many there were, and how many
-    placement problems were solved. ``costed``: their layers; ``prices``: what their collectives and transfers take."""
+    """The choices that were solved, best first, then those that fit nowhere; how many there were,
+    and how many placement problems were solved. ``costed``: their layers; ``prices``: what their
+    collectives and transfers take."""
 
     candidates: tuple[Candidate, ...]
     bounded: int
@@ -77,7 +85,9 @@ def ranks_of(request: PlanRequest) -> Iterator[tuple[Choosing, tuple[Model, ...]
     for choice in choices(request):
         every = parallels(choice[0], request.contexts, request.expert, request.ways, request.rows)
         for _, alike in groupby(every, key=lambda parallel: replace(parallel, way=request.ways[0])):
-            ranks = [refusals.attempted(own, partial(rank_of, request, choice, own)) for own in alike]
+            ranks = [
+                refusals.attempted(own, partial(rank_of, request, choice, own)) for own in alike
+            ]
             models = tuple(rank for rank in ranks if rank is not None)
             if models:
                 yield choice, models
@@ -115,7 +125,8 @@ def problem_of(request: PlanRequest, model: Model, costed: CostedLayers) -> Plac
 
 
 class _Planning:
-    """The choices of a request as they are planned, best bound first (:func:`phaze.evaluate.best_first.best_first`)."""
+    """The choices of a request as they are planned, best bound first
+    (:func:`phaze.evaluate.best_first.best_first`)."""
 
     def __init__(self, request: PlanRequest) -> None:
         self.request = request
@@ -129,10 +140,13 @@ class _Planning:
     def last_s(self) -> float:
         """What a plan may take to be among those that are shown."""
         times = sorted(candidate.rank[0] for _, candidate in self.solved)
-        return times[ALTERNATIVES_SHOWN - 1] * (1 + TIE) if len(times) >= ALTERNATIVES_SHOWN else inf
+        return (
+            times[ALTERNATIVES_SHOWN - 1] * (1 + TIE) if len(times) >= ALTERNATIVES_SHOWN else inf
+        )
 
     def ranks(self, ranks: _Ranks) -> BoundedCandidate:
-        """Choices by what no plan of theirs undercuts whatever memory there is; then by their placement problems."""
+        """Choices by what no plan of theirs undercuts whatever memory there is; then by their
+        placement problems."""
 
         def examine(bound_s: float) -> Iterator[BoundedCandidate]:
             zeros = (self.request.job.zero, *self.request.zeros)
@@ -145,7 +159,12 @@ class _Planning:
         return BoundedCandidate(least_s, (ranks.number, 0), examine)
 
     def placement(
-        self, candidate: Candidate, placement: OpenPlacement, bound_s: float, place: tuple[int, int], step: int = 0
+        self,
+        candidate: Candidate,
+        placement: OpenPlacement,
+        bound_s: float,
+        place: tuple[int, int],
+        step: int = 0,
     ) -> BoundedCandidate:
         """A choice by the bound of its placement problem, solved below the limit of a step."""
 
@@ -169,7 +188,8 @@ class _Planning:
 
 
 def planned(request: PlanRequest, watch: Watch | None = None) -> PlannedChoice:
-    """The best choices of a job, each with its fastest plan; ``watch`` hears how many of all are bounded."""
+    """The best choices of a job, each with its fastest plan; ``watch`` hears how many of all are
+    bounded."""
     planning = _Planning(request)
     every = [_Ranks(number, *alike) for number, alike in enumerate(ranks_of(request))]
     planning.costed.time_passes(model for ranks in every for model in ranks.models)
@@ -199,30 +219,39 @@ def _problems(request: PlanRequest, ranks: _Ranks, costed: CostedLayers) -> Iter
             yield Candidate(microbatch, spread, model, problem_of(other, model, costed), None)
 
 
-def unbeaten(ranks: Sequence[tuple[Model, PlacementProblem]]) -> list[tuple[Model, PlacementProblem]]:
-    """Ranks that differ in how their sequence is shared, but those that another beats: no layer of that takes longer or
-    keeps more in any mode of recompute, so no plan of it is slower or needs more memory."""
+def unbeaten(
+    ranks: Sequence[tuple[Model, PlacementProblem]],
+) -> list[tuple[Model, PlacementProblem]]:
+    """Ranks that differ in how their sequence is shared, but those that another beats: no layer of
+    that takes longer or keeps more in any mode of recompute, so no plan of it is slower or needs
+    more memory."""
     found: list[tuple[Model, PlacementProblem]] = []
     for model, problem in ranks:
         if not any(_beats(other, problem) for _, other in found):
-            found = [(own, other) for own, other in found if not _beats(problem, other)] + [(model, problem)]
+            found = [(own, other) for own, other in found if not _beats(problem, other)] + [
+                (model, problem)
+            ]
     return found
 
 
 def _beats(one: PlacementProblem, other: PlacementProblem) -> bool:
-    """Whether no layer of one problem takes or keeps more than the same one of the other; their gradients of weights
-    take as long, as a family may count these against others."""
+    """Whether no layer of one problem takes or keeps more than the same one of the other; their
+    gradients of weights take as long, as a family may count these against others."""
     alike = [(a.weight_s, a.parameter_bytes) for a in one.graphs[0].layers]
     if alike != [(b.weight_s, b.parameter_bytes) for b in other.graphs[0].layers]:
         return False
     layers = zip(_amounts(one), _amounts(other), strict=True)
-    return all(len(a) == len(b) and all(x <= y for x, y in zip(a, b, strict=True)) for a, b in layers)
+    return all(
+        len(a) == len(b) and all(x <= y for x, y in zip(a, b, strict=True)) for a, b in layers
+    )
 
 
 def _amounts(problem: PlacementProblem) -> Iterator[tuple[float, ...]]:
     """What the layers of a problem take and hold, in an order of its own."""
     for layer in problem.graphs[0].layers:
-        selective = layer.selective_bytes if layer.selective_bytes is not None else layer.activation_bytes
+        selective = (
+            layer.selective_bytes if layer.selective_bytes is not None else layer.activation_bytes
+        )
         full_s = layer.full_s if layer.full_s is not None else layer.forward_s
         yield (
             layer.forward_s,

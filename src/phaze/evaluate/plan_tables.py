@@ -1,4 +1,5 @@
-"""The parts of a plan's document as they are read back: stages, figures, alternatives, memory, differences.
+"""The parts of a plan's document as they are read back: stages, figures, alternatives, memory,
+differences.
 
 :mod:`phaze.evaluate.plan_file` puts them together.
 """
@@ -24,7 +25,9 @@ MODE_PATTERN = r"^[a-z_]+(\+[a-z_]+)*$"
 class Loose(Document):
     """A document that may hold more than is read."""
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        strict=True, extra="ignore", frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 class StageTable(Loose):
@@ -76,7 +79,8 @@ class BandOfTable(Loose):
 
 
 class ConstantsTable(Loose):
-    """How far times may be off; of a chip of clusters also its clock and what software leaves of its rate."""
+    """How far times may be off; of a chip of clusters also its clock and what software leaves of
+    its rate."""
 
     basis: str
     band: NonNegative | None
@@ -141,16 +145,19 @@ class FiguresTable(Loose):
     training_run: TrainingRunTable | None = None
 
     def require_rates(self, batch_s: float) -> None:
-        """Refuse tokens a second that are not those of the step time and of all devices of the job; documents of
-        older releases have those of the devices in use."""
+        """Refuse tokens a second that are not those of the step time and of all devices of the job;
+        documents of older releases have those of the devices in use."""
         rate, devices = self.batch * self.sequence / batch_s, self.devices or self.devices_used
         for key, true in (("tokens_per_s", rate), ("tokens_per_s_per_device", rate / devices)):
             if abs((said := getattr(self, key)) - true) > AGREEMENT * true:
-                raise ValueError(f"let {key}, {said:.9g}, be that of batch, sequence and batch_s, {true:.9g}")
+                raise ValueError(
+                    f"let {key}, {said:.9g}, be that of batch, sequence and batch_s, {true:.9g}"
+                )
 
 
 class OtherPlanTable(PlanTable, FiguresTable):
-    """The whole plan of an alternative: what a document says of its best one, without what holds for all."""
+    """The whole plan of an alternative: what a document says of its best one, without what holds
+    for all."""
 
     microbatch: Count
     sequence_parallel: bool
@@ -158,7 +165,8 @@ class OtherPlanTable(PlanTable, FiguresTable):
 
 
 class LaunchTable(Loose):
-    """Whether a framework can launch a plan: the reason if not, and in what it will differ from the plan."""
+    """Whether a framework can launch a plan: the reason if not, and in what it will differ from the
+    plan."""
 
     refused: str | None
     deviations: list[str]
@@ -213,7 +221,8 @@ class DifferenceTable(Loose):
 
 
 class AgainstTable(Loose):
-    """The user's plan beside the best one; the plan is a document of its own, checked when it is opened."""
+    """The user's plan beside the best one; the plan is a document of its own, checked when it is
+    opened."""
 
     source: str
     plan: dict[str, Any]
@@ -258,7 +267,8 @@ class LeftTable(Loose):
 
 
 class ChoicesTable(Loose):
-    """How many choices there were, and of how many the placement was solved; older documents said how many fit."""
+    """How many choices there were, and of how many the placement was solved; older documents said
+    how many fit."""
 
     bounded: Annotated[int, Field(ge=0, validation_alias=AliasChoices("bounded", "tried"))]
     solved: Annotated[int, Field(ge=0, validation_alias=AliasChoices("solved", "fitting"))]

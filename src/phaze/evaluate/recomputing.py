@@ -1,8 +1,9 @@
-"""How a mode of recompute is written: none, selective, full, or modules of the stack, as a list or joined by +, and
-with ``offload`` beside them where what is kept waits in the memory of the host.
+"""How a mode of recompute is written: none, selective, full, or modules of the stack, as a list or
+joined by +, and with ``offload`` beside them where what is kept waits in the memory of the host.
 
-A plan that names modules is offered that union of them alone; one that names no modules needs none of the stack's; a
-plan whose modes are sought ("best") chooses among the efficient unions (:func:`phaze.graph.saved.modes.unions`).
+A plan that names modules is offered that union of them alone; one that names no modules needs none
+of the stack's; a plan whose modes are sought ("best") chooses among the efficient unions
+(:func:`phaze.graph.saved.modes.unions`).
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,8 @@ def with_offload(mode: str) -> str:
 
 
 def mode_given(value: Any) -> Any:
-    """A mode as a document gives it, as its name; what is none of the known ones is a ValueError."""
+    """A mode as a document gives it, as its name; what is none of the known ones is a
+    ValueError."""
     parts = value if isinstance(value, list) else [value]
     if isinstance(value, str) and value not in MODES:
         parts = value.split(JOIN)
@@ -48,9 +50,14 @@ def mode_given(value: Any) -> Any:
         return parts[0]
     wrong = next((part for part in parts if part not in KNOWN), None)
     if wrong is not None:
-        raise ValueError(f"'{wrong}' is not a module: use one of {', '.join(MODES)}, or modules: {', '.join(KNOWN)}")
+        raise ValueError(
+            f"'{wrong}' is not a module: use one of {', '.join(MODES)}, or modules: "
+            f"{', '.join(KNOWN)}"
+        )
     if ALTERNATE in parts and len(set(parts)) > 1:
-        raise ValueError(f"'{ALTERNATE}' goes with no other module: every second block is recomputed in full")
+        raise ValueError(
+            f"'{ALTERNATE}' goes with no other module: every second block is recomputed in full"
+        )
     return joined(parts)
 
 
@@ -62,7 +69,9 @@ def mode_asked(text: str, where: str) -> str:
         return str(mode_given(text.replace(",", JOIN)))
     except ValueError:
         known = (*MODES, BEST, *KNOWN, OFFLOAD)
-        wrong = next((part for part in text.replace(",", JOIN).split(JOIN) if part not in known), text)
+        wrong = next(
+            (part for part in text.replace(",", JOIN).split(JOIN) if part not in known), text
+        )
         raise unknown_name(where, "way to recompute", wrong, known) from None
 
 
@@ -70,21 +79,28 @@ def require_host(mode: str, chip: Chip, where: str) -> None:
     """Refuse to offload from a chip whose link to the host is not known."""
     if OFFLOAD in mode.split(JOIN) and chip.host_bytes_per_s is None:
         raise InputError(
-            where, f"'{mode}' and {chip.name} has no [host] bandwidth", "give a chip that has one, or another mode"
+            where,
+            f"'{mode}' and {chip.name} has no [host] bandwidth",
+            "give a chip that has one, or another mode",
         )
 
 
 def stack_recomputing(stack: Stack, recompute: str, where: str) -> Stack:
-    """The stack with the modes that a choice needs; an InputError if it cannot recompute a module."""
+    """The stack with the modes that a choice needs; an InputError if it cannot recompute a
+    module."""
     if recompute == BEST:
         return stack
     parts = parts_of(recompute)
     if OFFLOAD in parts and stack.hidden_offload is None:
         raise InputError(
-            where, f"the stack {stack.name} cannot offload activations", "leave it out, or give it hidden_offload"
+            where,
+            f"the stack {stack.name} cannot offload activations",
+            "leave it out, or give it hidden_offload",
         )
     for part in parts:
         if part not in (*stack.recompute_modules, *MODES, OFFLOAD):
             own = ", ".join(stack.recompute_modules) or "none"
-            raise InputError(where, f"the stack {stack.name} cannot recompute '{part}'", f"its modules: {own}")
+            raise InputError(
+                where, f"the stack {stack.name} cannot recompute '{part}'", f"its modules: {own}"
+            )
     return replace(stack, recompute_modules=(), recompute_named=(recompute,) if parts else ())

@@ -1,9 +1,12 @@
-"""A plan's document (``phaze.plan/1``) stated anew: the job that it names, its degrees and its stages are priced again,
-and every figure that follows from them must be the one that it has.
+"""A plan's document (``phaze.plan/1``) stated anew: the job that it names, its degrees and its
+stages are priced again, and every figure that follows from them must be the one that it has.
 
-    read        job, degrees, order, chunks, family, stage of ZeRO, the layers and the recompute of every stage
-    priced      step time and its parts, seconds and bytes of every stage, tokens a second, MFU, HFU, memory left
-    not priced  how other plans and jobs fare, launch files, cost and carbon of a whole training run, notes
+    read        job, degrees, order, chunks, family, stage of ZeRO, the layers and the recompute of
+                every stage
+    priced      step time and its parts, seconds and bytes of every stage, tokens a second, MFU,
+                HFU, memory left
+    not priced  how other plans and jobs fare, launch files, cost and carbon of a whole training
+                run, notes
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +26,8 @@ from phaze.placement.structure import StageCut
 NEAR = 1e-9
 """Times are sums in another order than the planner has them."""
 UNPRICED = (
-    "alternatives", "rule_of_thumb", "experts", "choices", "imbalance_sensitivity", "what_if", "against", "launch",
+    "alternatives", "rule_of_thumb", "experts", "choices", "imbalance_sensitivity", "what_if",
+    "against", "launch",
     "training_run", "approximations", "requested_batch_tokens",
 )  # fmt: skip
 """Keys of a plan's document that are not stated anew."""
@@ -31,7 +35,8 @@ APART = ("lower_bound_s", "approximations")
 
 
 def restated(document: Mapping[str, Any], headroom: float, where: str) -> dict[str, Any]:
-    """What a plan's document says of its plan, priced anew; an InputError where its job cannot be opened."""
+    """What a plan's document says of its plan, priced anew; an InputError where its job cannot be
+    opened."""
     opened = reopened(document, where)
     job, model, setting = opened.job, opened.model, opened.setting
     chunks = int(document.get("chunks", 1))
@@ -39,7 +44,8 @@ def restated(document: Mapping[str, Any], headroom: float, where: str) -> dict[s
     modes = {str(stage["recompute"]) for stage in document["stages"]}
     asked = PlacementJob(
         setting.machine, job.devices, job.batch, job.optimizer, int(document["zero"]),
-        modes.pop() if len(modes) == 1 else "best", headroom=headroom, shard=int(document.get("shard", 0)),
+        modes.pop() if len(modes) == 1 else "best", headroom=headroom,
+        shard=int(document.get("shard", 0)),
     )  # fmt: skip
     problem = rank_problem(asked, model, setting, families=(family,))
     degrees = (model.tensor * model.context, len(document["stages"]), int(document["data"]))
@@ -52,12 +58,15 @@ def restated(document: Mapping[str, Any], headroom: float, where: str) -> dict[s
 
 
 def _same(said: Any, true: Any, least: float) -> bool:
-    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (said, true))
+    numbers = all(
+        isinstance(one, int | float) and not isinstance(one, bool) for one in (said, true)
+    )
     return abs(said - true) <= NEAR * max(abs(true), least) if numbers else bool(said == true)
 
 
 def unlike(said: Any, true: Any, least_s: float, where: str = "") -> Iterator[str]:
-    """Where a document does not have the values of the true one; seconds may differ by rounding of ``least_s``."""
+    """Where a document does not have the values of the true one; seconds may differ by rounding of
+    ``least_s``."""
     if isinstance(true, Mapping) and isinstance(said, Mapping):
         for key, value in true.items():
             place = f"{where}.{key}".lstrip(".")

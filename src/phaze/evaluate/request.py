@@ -92,7 +92,9 @@ def sequences_of(batch: units.Batch, sequence: int, where: str) -> int:
 
 def usual_microbatches(batch: int) -> tuple[int, ...]:
     """Powers of two that divide the batch."""
-    return tuple(size for size in (1, 2, 4, 8, MOST_MICROBATCH) if size <= batch and batch % size == 0)
+    return tuple(
+        size for size in (1, 2, 4, 8, MOST_MICROBATCH) if size <= batch and batch % size == 0
+    )
 
 
 def attentions_of(asked: str | None, stack: Stack, where: str) -> tuple[Attention, ...]:
@@ -135,12 +137,15 @@ class Ranks:
         return parallel_rank(load, parallel, self.length, spread, common)
 
     def prepared(self, request: PlanRequest, watch: Watch) -> PlanRequest:
-        """The request with every choice at hand; what the model refuses is left out, with its reason."""
+        """The request with every choice at hand; what the model refuses is left out, with its
+        reason."""
         points = {self.point(choice): choice for choice in choices(request)}
         failed = self.supply.prepare(list(points), watch)
         if len(failed) == len(points):
             raise failed[min(failed)]
-        return replace(request, refused=tuple((points[point], str(failed[point])) for point in sorted(failed)))
+        return replace(
+            request, refused=tuple((points[point], str(failed[point])) for point in sorted(failed))
+        )
 
 
 def _require_ranges(job: Job) -> None:
@@ -150,9 +155,13 @@ def _require_ranges(job: Job) -> None:
     if job.zero is not None and job.zero not in ZEROS:
         raise InputError("--zero", f"{job.zero} is out of range", "use 0, 1, 2 or 3")
     if job.shard and job.zero == 0:
-        raise InputError("--shard", "ZeRO 0 shards no state", "use --zero 1, 2 or 3, or leave --zero out")
+        raise InputError(
+            "--shard", "ZeRO 0 shards no state", "use --zero 1, 2 or 3, or leave --zero out"
+        )
     if any(ranks < 0 or ranks == 1 for ranks in job.shard or ()):  # 0: all with the same weights
-        raise InputError("--shard", f"{min(job.shard or ())} is out of range", "give 2 ranks or more, or all")
+        raise InputError(
+            "--shard", f"{min(job.shard or ())} is out of range", "give 2 ranks or more, or all"
+        )
 
 
 def _setting(job: Job, recompute: RecomputeChoice) -> Setting:
@@ -160,14 +169,22 @@ def _setting(job: Job, recompute: RecomputeChoice) -> Setting:
     chip = load_chip(job.chip)
     name = job.cluster or chip.cluster
     if name is None:
-        raise InputError("--cluster", f"the chip '{chip.name}' names no default cluster", "name one: phaze clusters")
+        raise InputError(
+            "--cluster",
+            f"the chip '{chip.name}' names no default cluster",
+            "name one: phaze clusters",
+        )
     cluster = grown(load_cluster(name, chip=chip), job.devices, "--devices")
     require_links(chip, job.chip, cluster, "--chip")
-    stack = stack_recomputing(load_built_stack(job.stack or cluster.stack), recompute, "--recompute")
+    stack = stack_recomputing(
+        load_built_stack(job.stack or cluster.stack), recompute, "--recompute"
+    )
     require_host(recompute, chip, "--recompute")
     stack = stack_with_families(stack, job.family, "--family")
     where = "--precision" if job.precision is not None else f"the stack {stack.name}: precision"
-    precision = require_priced(known_precision(job.precision or stack.precision, where), stack, chip, where)
+    precision = require_priced(
+        known_precision(job.precision or stack.precision, where), stack, chip, where
+    )
     return Setting(chip, cluster, stack, job.basis, precision=precision)
 
 
@@ -187,7 +204,8 @@ def _attentions(job: Job, supply: Supply, stack: Stack) -> tuple[Attention, ...]
 
 
 def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
-    """The request with every name looked up; a model that is not built in is traced, and ``watch`` sees how far."""
+    """The request with every name looked up; a model that is not built in is traced, and ``watch``
+    sees how far."""
     _require_ranges(job)
     recompute = mode_asked(job.recompute, "--recompute")
     setting, supply = _setting(job, recompute), _supply(job)
@@ -195,7 +213,11 @@ def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
     widths = job.tensor or supply.facts.widths
     fitting = tuple(width for width in widths if width <= job.devices)
     if not fitting:
-        raise InputError("--tensor", f"none of {list(widths)} fits {job.devices} devices", "give a smaller degree")
+        raise InputError(
+            "--tensor",
+            f"none of {list(widths)} fits {job.devices} devices",
+            "give a smaller degree",
+        )
     ranks = Ranks(supply, supply.facts.length(job.sequence))
     batch = sequences_of(job.batch, ranks.length, "--batch")
     microbatches, spreads = supply.options(usual_microbatches(batch))
@@ -235,7 +257,8 @@ def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
 
 
 def _with_usual_degrees(request: PlanRequest, job: Job, length: int) -> PlanRequest:
-    """The request with the degrees that are tried where none are said; none beside those of the other kind that are."""
+    """The request with the degrees that are tried where none are said; none beside those of the
+    other kind that are."""
     offered = request
     if job.context is None:
         offered = replace(offered, contexts=usual_context_degrees(length, request.job.devices))

@@ -1,9 +1,10 @@
 """What was requested of the plans that are searched: a plan is proved fastest among those alone.
 
-Each option that narrows (or, for attention, names) the plans of a job stands in the key ``restricted`` of ``job``, in
-the sentence of the proof, on the page and in the claim of the certificate. What is not requested is what is usual: the
-degrees and microbatches that the model allows, every stage of ZeRO, recompute stage by stage, every pipeline family of
-the stack with any number of chunks.
+Each option that narrows (or, for attention, names) the plans of a job stands in the key
+``restricted`` of ``job``, in the sentence of the proof, on the page and in the claim of the
+certificate. What is not requested is what is usual: the degrees and microbatches that the model
+allows, every stage of ZeRO, recompute stage by stage, every pipeline family of the stack with any
+number of chunks.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +27,8 @@ class RestrictedTable(RestrictedKeys):
 
 
 def restrictions_of(job: Job) -> dict[str, Any]:
-    """What of a job narrows the plans that are searched, by the names of the options; empty: nothing does."""
+    """What of a job narrows the plans that are searched, by the names of the options; empty:
+    nothing does."""
     usual = Job(job.model, job.sizes, job.chip, job.devices, job.batch)
     stated = {key: getattr(job, key) for key in RestrictedTable.model_fields}
     stated = {key: value for key, value in stated.items() if value != getattr(usual, key)}
@@ -36,11 +38,15 @@ def restrictions_of(job: Job) -> dict[str, Any]:
         stated["attention"] = ATTENTIONS if job.attention == "best" else (job.attention,)
     if "best" in (job.family or ()):
         del stated["family"]
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in stated.items()}
+    return {
+        key: list(value) if isinstance(value, tuple) else value for key, value in stated.items()
+    }
 
 
 def _listed(values: Any, last: str = "or") -> str:
-    words = [str(value).replace("_", " ") for value in (values if isinstance(values, list) else [values])]
+    words = [
+        str(value).replace("_", " ") for value in (values if isinstance(values, list) else [values])
+    ]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
@@ -53,14 +59,18 @@ def restriction_words(restricted: Mapping[str, Any]) -> list[str]:
         "context_way": lambda value: f"context parallelism by {_listed(value)}",
         "expert": lambda value: f"EP {_listed(value)}",
         "zero": lambda value: f"ZeRO {value}",
-        "shard": lambda value: f"state sharded over {_listed([one or 'all' for one in value])} ranks",
+        "shard": lambda value: (
+            f"state sharded over {_listed([one or 'all' for one in value])} ranks"
+        ),
         "recompute": lambda value: f"recompute {value}",
         "attention": lambda value: f"{_listed(value)} attention",
         "family": lambda value: f"pipeline {_listed(value)}",
         "chunks": lambda value: f"VPP {_listed(sorted({1, *value}))}",
         "headroom": lambda value: f"{100 * value:.3g} % of memory kept free",
     }
-    return [words(restricted[key]) for key, words in said.items() if restricted.get(key) is not None]
+    return [
+        words(restricted[key]) for key, words in said.items() if restricted.get(key) is not None
+    ]
 
 
 def option_words(restricted: Mapping[str, Any]) -> list[str]:
@@ -88,7 +98,8 @@ def proof_words(document: Mapping[str, Any]) -> str:
         return f"proved: no plan of {stack} is faster, of {rest}"
     only = _listed(restriction_words(restricted), "and")
     return (
-        f"proved only among plans of {stack} with {only}, as requested: none of these is faster, of {rest}; "
+        f"proved only among plans of {stack} with {only}, as requested: none of these is "
+        f"faster, of {rest}; "
         "other plans were not searched and may be faster"
     )
 
@@ -97,7 +108,10 @@ def short_proof(document: Mapping[str, Any]) -> str:
     """The same in few words; empty where the plan was not sought."""
     if document.get("proved") is not True:
         return ""
-    stack, restricted = document["job"]["stack"], restriction_words(document["job"].get("restricted") or {})
+    stack, restricted = (
+        document["job"]["stack"],
+        restriction_words(document["job"].get("restricted") or {}),
+    )
     if not restricted:
         return f"No plan of {stack} is faster by phaze's cost model: proved. "
     return f"Proved only among plans of {stack} with {_listed(restricted, 'and')}, as requested. "
@@ -105,12 +119,18 @@ def short_proof(document: Mapping[str, Any]) -> str:
 
 def restated_job(document: Mapping[str, Any]) -> Job:
     """The job that the key ``job`` of a plan's document states, with its restrictions."""
-    stated = {key: value for key, value in (document.get("restricted") or {}).items() if value is not None}
+    stated = {
+        key: value for key, value in (document.get("restricted") or {}).items() if value is not None
+    }
     kinds = stated.pop("attention", None)
     if kinds is not None:
         stated["attention"] = "best" if len(kinds) > 1 else kinds[0]
-    stated = {key: tuple(value) if isinstance(value, list) else value for key, value in stated.items()}
-    named = {key: document[key] for key in ("chip", "devices", "batch", "cluster", "stack", "precision")}
+    stated = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in stated.items()
+    }
+    named = {
+        key: document[key] for key in ("chip", "devices", "batch", "cluster", "stack", "precision")
+    }
     rows = float(document.get("rows", 1.0))
     return Job(
         model=str(document.get("model") or document.get("family")),

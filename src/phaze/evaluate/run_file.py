@@ -1,8 +1,9 @@
 """``phaze.run/1``: a model, where it runs, and the plan that was run (``phaze plan --fixed``).
 
-The model is one of ``gpt``, ``llama`` or ``moe`` by sizes, a ``model`` (a built-in name, or one of your own such as
-``own.py:build``, with a ``tensor_plan`` if need be), or a ``graph`` file. Paths are relative to the run's file. What a
-run does not say is that of the cluster and its stack: bf16 with fp32 master weights, Adam, its attention, 1F1B.
+The model is one of ``gpt``, ``llama`` or ``moe`` by sizes, a ``model`` (a built-in name, or one of
+your own such as ``own.py:build``, with a ``tensor_plan`` if need be), or a ``graph`` file. Paths
+are relative to the run's file. What a run does not say is that of the cluster and its stack: bf16
+with fp32 master weights, Adam, its attention, 1F1B.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,14 +76,18 @@ class RunFile(RunKeys):
     def _one_model(self) -> "RunFile":
         given = [name for name in (*SIZED, "model", "graph") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"give exactly one of gpt, llama, moe, model, graph ({', '.join(given) or 'none'} given)")
+            raise ValueError(
+                "give exactly one of gpt, llama, moe, model, graph "
+                f"({', '.join(given) or 'none'} given)"
+            )
         plan = self.plan
         wide = plan.context > 1
         used = plan.tensor * plan.context * plan.pipeline * plan.data
         if used > self.devices:
             raise ValueError(
                 f"let tensor{' x context' if wide else ''} x pipeline x data, "
-                f"{plan.tensor}{f' x {plan.context}' if wide else ''} x {plan.pipeline} x {plan.data} = {used}, "
+                f"{plan.tensor}{f' x {plan.context}' if wide else ''} x {plan.pipeline} "
+                f"x {plan.data} = {used}, "
                 f"be at most the {self.devices} devices"
             )
         if self.terms is not None and self.tokens is None:
@@ -97,7 +102,8 @@ RUN = Format("phaze.run/1", RunFile, "a model, where it runs, and the plan that 
 
 @dataclass(frozen=True, slots=True)
 class RunJob:
-    """A run with everything that its names lead to; ``traced`` says what the layers of its model depend on."""
+    """A run with everything that its names lead to; ``traced`` says what the layers of its model
+    depend on."""
 
     model: Model
     traced: tuple[str, ...]
@@ -128,7 +134,9 @@ def _model_of(run: RunFile, traced: Point, allow_code: bool) -> Model:
         return _graph_file(run)
     supply = _supply(run, allow_code)
     asked = replace(run.plan.parallel, rows=run.rows)
-    return parallel_rank(supply_at(supply, traced), asked, supply.facts.length(run.sequence), traced.split)
+    return parallel_rank(
+        supply_at(supply, traced), asked, supply.facts.length(run.sequence), traced.split
+    )
 
 
 # The keys of a run that may be paths, but for its model.
@@ -136,12 +144,15 @@ PATHS = ("graph", "chip", "cluster", "stack", "terms", "tensor_plan")
 
 
 def read_run(path: str) -> tuple[dict[str, Any], str]:
-    """The plain values of a run's file, its paths as they are opened, and the name to call it by in messages."""
+    """The plain values of a run's file, its paths as they are opened, and the name to call it by in
+    messages."""
     text, where = read_text(path)
     raw = parse(text, notation_of(path, text), where)
     folder = Path() if path in STANDARD_INPUT else Path(path).parent
     found = {
-        key: beside(folder, value) if key in PATHS and isinstance(value, str) and is_path(value) else value
+        key: beside(folder, value)
+        if key in PATHS and isinstance(value, str) and is_path(value)
+        else value
         for key, value in raw.items()
     }
     if isinstance(raw.get("model"), str) and is_place(raw["model"]):
@@ -154,11 +165,14 @@ def with_tensor_plan(raw: dict[str, Any]) -> dict[str, Any]:
     model, plan = raw.get("model"), raw.get("tensor_plan")
     if not isinstance(model, str) or not isinstance(plan, str) or not is_place(model):
         return raw
-    return {key: value for key, value in raw.items() if key != "tensor_plan"} | {"model": f"{model}@{plan}"}
+    return {key: value for key, value in raw.items() if key != "tensor_plan"} | {
+        "model": f"{model}@{plan}"
+    }
 
 
 def require_traced(table: Document, model: Model, keys: Sequence[str], where: str) -> None:
-    """Refuse what a table states of a model and its graph contradicts: a graph is what it was traced as."""
+    """Refuse what a table states of a model and its graph contradicts: a graph is what it was
+    traced as."""
     for key in keys:
         stated, traced = getattr(table, key), getattr(model, key)
         if key in table.model_fields_set and stated is not None and stated not in (traced, "best"):
@@ -179,7 +193,8 @@ def _graph_file(run: RunFile) -> Model:
     if stated != (model.context, model.expert, model.expert_tensor):
         raise InputError(
             "graph",
-            f"{run.graph} is one rank of context {model.context}, expert {model.expert} and expert_tensor "
+            f"{run.graph} is one rank of context {model.context}, expert {model.expert} "
+            "and expert_tensor "
             f"{model.expert_tensor}, and the plan says {stated[0]}, {stated[1]} and {stated[2]}",
             "let them agree, or name the model",
         )
@@ -193,11 +208,14 @@ def _at(path: str, read: Callable[[], T]) -> T:
     try:
         return read()
     except InputError as fault:
-        raise InputError(f"{path}: {fault.where}" if fault.where else path, fault.problem, fault.remedy) from None
+        raise InputError(
+            f"{path}: {fault.where}" if fault.where else path, fault.problem, fault.remedy
+        ) from None
 
 
 def traced_as(run: RunFile, traced: Point) -> tuple[str, ...]:
-    """What the layers of a run's model depend on; runs that agree in it differ at most in how often they are called."""
+    """What the layers of a run's model depend on; runs that agree in it differ at most in how often
+    they are called."""
     sized = [getattr(run, family) for family in SIZED]
     tables = [None if t is None else t.model_dump(exclude={"layers"}) for t in sized]
     split = (run.plan.parallel, run.imbalance, run.capacity, traced)
@@ -228,9 +246,11 @@ def _budget(run: RunFile, where: str) -> Budget | None:
     return Budget(run.tokens, _at(f"{where}: terms", lambda: load_terms(run.terms or "default")))
 
 
-def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None, allow_code: bool = False) -> RunJob:
-    """The job that a document describes, or an InputError with the path; ``memo`` keeps what jobs share. Code that it
-    names as its model runs only if ``allow_code``."""
+def job_of(
+    raw: dict[str, Any], where: str, memo: Memo | None = None, allow_code: bool = False
+) -> RunJob:
+    """The job that a document describes, or an InputError with the path; ``memo`` keeps what jobs
+    share. Code that it names as its model runs only if ``allow_code``."""
     run, kept = check(RunFile, with_tensor_plan(raw), where), memo or Memo()
 
     def preset(kind: str, name: str, load: Callable[[str], T]) -> T:
@@ -251,10 +271,17 @@ def job_of(raw: dict[str, Any], where: str, memo: Memo | None = None, allow_code
     plan = run.plan
     # The sequence is the model's own where the run does not state one.
     point = Point(
-        plan.tensor, plan.microbatch, run.sequence or 0, run.attention or stack.attention, plan.sequence_parallel
+        plan.tensor,
+        plan.microbatch,
+        run.sequence or 0,
+        run.attention or stack.attention,
+        plan.sequence_parallel,
     )
     traced = traced_as(run, point)
-    model = kept.take(("model", traced, _depth(run)), lambda: _at(where, lambda: _model_of(run, point, allow_code)))
+    model = kept.take(
+        ("model", traced, _depth(run)),
+        lambda: _at(where, lambda: _model_of(run, point, allow_code)),
+    )
     return RunJob(
         model=model,
         traced=traced,

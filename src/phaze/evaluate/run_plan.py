@@ -42,13 +42,16 @@ class RunPlanTable(RunPlanKeys):
 
     @property
     def mode(self) -> str:
-        """How activations are kept: the mode of recompute, with offload beside it where that is said."""
+        """How activations are kept: the mode of recompute, with offload beside it where that is
+        said."""
         return with_offload(self.recompute) if self.offload else self.recompute
 
     @property
     def parallel(self) -> Parallel:
         """Degrees of one rank."""
-        return Parallel(self.tensor, self.context, self.expert, self.expert_tensor, self.context_way)
+        return Parallel(
+            self.tensor, self.context, self.expert, self.expert_tensor, self.context_way
+        )
 
     @property
     def schedule(self) -> Family:
@@ -62,7 +65,11 @@ class RunPlanTable(RunPlanKeys):
             raise ValueError(f"shard {self.shard} and zero 0: only ZeRO 1, 2 and 3 shard state")
         if self.shard is not None and self.data * self.context % self.shard:
             alike = self.data * self.context
-            raise ValueError(f"shard {self.shard} does not divide the {alike} ranks with the same weights")
+            raise ValueError(
+                f"shard {self.shard} does not divide the {alike} ranks with the same weights"
+            )
         if self.blocks is not None and len(self.blocks) != self.pipeline:
-            raise ValueError(f"give blocks for each of the {self.pipeline} stages, not for {len(self.blocks)}")
+            raise ValueError(
+                f"give blocks for each of the {self.pipeline} stages, not for {len(self.blocks)}"
+            )
         return self

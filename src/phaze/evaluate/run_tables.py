@@ -40,8 +40,9 @@ class LlamaTable(DecoderTable):
 
 
 class MoeTable(DecoderTable):
-    """A decoder with ``experts`` of which a token has ``active``; the first ``dense_layers`` have the ``mlp`` instead,
-    and ``shared_mlp`` is the width of an expert that all tokens have (0: none)."""
+    """A decoder with ``experts`` of which a token has ``active``; the first ``dense_layers`` have
+    the ``mlp`` instead, and ``shared_mlp`` is the width of an expert that all tokens have (0:
+    none)."""
 
     mlp: Size | None = None  # type: ignore[assignment]
     experts: Size

@@ -3,11 +3,14 @@
 batches      = ceil(tokens / tokens of a batch)
 days         = batches x batch time / 86,400 s
 device hours = devices of the job x hours, also of those that a plan leaves idle
-USD          = device hours x the terms' price of one; unknown where they have none for the chip, for what a device
+USD          = device hours x the terms' price of one; unknown where they have none for the chip,
+             for what a device
                costs to make is no price that anyone rents it at
-kWh          = device hours x power in use x PUE;  power in use is the plan's own energy where that was computed,
+kWh          = device hours x power in use x PUE;  power in use is the plan's own energy where that
+             was computed,
                else the published TDP, else the estimate of it, times the terms' utilisation
-kg CO2e      = kWh x grid intensity + manufacturing carbon over the lifetime, where the chip's technology is known
+kg CO2e      = kWh x grid intensity + manufacturing carbon over the lifetime, where the chip's
+             technology is known
 """
 
 import math
@@ -28,14 +31,19 @@ class Budget:
     terms: Terms
 
     def as_read(self) -> dict[str, Any]:
-        """The budget as a problem states it: prices of a device hour apart from the constants of ownership."""
+        """The budget as a problem states it: prices of a device hour apart from the constants of
+        ownership."""
         prices = sorted(self.terms.device_usd_per_hour.items())
-        return {"tokens": self.tokens, "terms": {"name": self.terms.name, "prices": prices, "terms": self.terms}}
+        return {
+            "tokens": self.tokens,
+            "terms": {"name": self.terms.name, "prices": prices, "terms": self.terms},
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What one batch is and takes; ``power_w`` is what a device draws, where the energy of the plan is known."""
+    """What one batch is and takes; ``power_w`` is what a device draws, where the energy of the plan
+    is known."""
 
     batch_tokens: int
     batch_s: float

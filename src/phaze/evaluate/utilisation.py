@@ -1,15 +1,18 @@
-"""How much of the devices' peak a plan reaches, in the field's two counts, for a batch of T seconds on K devices:
+"""How much of the devices' peak a plan reaches, in the field's two counts, for a batch of T seconds
+on K devices:
 
-    MFU = F_model / (T K peak)      F_model: matrix products of the forward and the backward pass, each once, attention
-                                    over the pairs that its kernel computes: a causal one those that its mask leaves,
-                                    an eager one all s x s
-    HFU = F_run / (T K peak)        F_run: what the devices run, that is F_model, the products that stages recompute,
-                                    and the scores that a fused attention makes again in its backward pass
+    MFU = F_model / (T K peak)      F_model: matrix products of the forward and the backward pass,
+                                    each once, attention over the pairs that its kernel computes: a
+                                    causal one those that its mask leaves, an eager one all s x s
+    HFU = F_run / (T K peak)        F_run: what the devices run, that is F_model, the products that
+                                    stages recompute, and the scores that a fused attention makes
+                                    again in its backward pass
 
-K are all devices of the job, idle ones too; the peak is that of the precision that runs, at the rated clock
-(:meth:`phaze.hardware.chip.Chip.peak_flops_in`). Nothing runs faster than that, so neither exceeds 1. For a decoder
-with all s x s pairs F_model would be 6 N + 12 L h s FLOP a token, ``full_flops_per_token``: N are the parameters that
-stand in products, L the blocks, h their width, s the sequence (:func:`utilisation_of`).
+K are all devices of the job, idle ones too; the peak is that of the precision that runs, at the
+rated clock (:meth:`phaze.hardware.chip.Chip.peak_flops_in`). Nothing runs faster than that, so
+neither exceeds 1. For a decoder with all s x s pairs F_model would be 6 N + 12 L h s FLOP a token,
+``full_flops_per_token``: N are the parameters that stand in products, L the blocks, h their width,
+s the sequence (:func:`utilisation_of`).
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,17 +26,20 @@ from phaze.graph.pairs import attention_pairs
 from phaze.graph.saved.modes import Keeping, Modes
 
 WORDS = (
-    "MFU and HFU are shares of the {precision} peak at the rated clock, {peak} a device, of all devices of the job. "
-    "MFU counts {model} a token: the matrix products of forward and backward, attention over the pairs that its kernel "
-    "computes (with all s x s pairs, 6 N + 12 L h s, {full}); HFU counts what devices run, {run}: recomputed products "
+    "MFU and HFU are shares of the {precision} peak at the rated clock, {peak} a device, "
+    "of all devices of the job. "
+    "MFU counts {model} a token: the matrix products of forward and backward, attention "
+    "over the pairs that its kernel "
+    "computes (with all s x s pairs, 6 N + 12 L h s, {full}); HFU counts what devices "
+    "run, {run}: recomputed products "
     "too"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LayerFlops:
-    """FLOP of one call of a layer, of one rank and microbatch: both passes, and what may be run again; ``full``: both
-    passes with attention over all pairs."""
+    """FLOP of one call of a layer, of one rank and microbatch: both passes, and what may be run
+    again; ``full``: both passes with attention over all pairs."""
 
     model: float
     full: float
@@ -69,12 +75,15 @@ class Utilisation:
 
 
 def _scores(operator: Operator, masked: bool = True) -> float:
-    """FLOP of the scores that a fused backward pass makes again: 2 b w for each pair that it computes."""
+    """FLOP of the scores that a fused backward pass makes again: 2 b w for each pair that it
+    computes."""
     if operator.parts:
         return sum(_scores(part, masked) for part in operator.parts)
     if operator.kind != "attention_backward":
         return 0.0
-    pairs = attention_pairs(operator) if masked else operator.size("queries") * operator.size("keys")
+    pairs = (
+        attention_pairs(operator) if masked else operator.size("queries") * operator.size("keys")
+    )
     return 2.0 * operator.size("batch") * pairs * operator.size("width")
 
 
@@ -105,8 +114,8 @@ def model_flops(model: Model, keeping: Keeping) -> tuple[LayerFlops, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a batch is: so many microbatches of so many sequences on ``tensor`` ranks, and what it takes on all the
-    devices of the job, each with that peak."""
+    """What a batch is: so many microbatches of so many sequences on ``tensor`` ranks, and what it
+    takes on all the devices of the job, each with that peak."""
 
     tensor: int
     microbatches: int
@@ -123,7 +132,8 @@ def utilisation_of(
     recomputed: Collection[int],
     ran: Ran,
 ) -> Utilisation:
-    """MFU and HFU of a plan; ``calls`` name the layer of each call, ``recomputed`` are the calls that may be."""
+    """MFU and HFU of a plan; ``calls`` name the layer of each call, ``recomputed`` are the calls
+    that may be."""
     model, full = (sum(getattr(layers[kind], key) for kind in calls) for key in ("model", "full"))
     again = sum(
         layers[calls[call]].again(stage["recompute"] if call in recomputed else "none")

@@ -1,8 +1,9 @@
-"""What if there were other devices, batches, sequences or chips: the job planned again for each, one change at a time.
+"""What if there were other devices, batches, sequences or chips: the job planned again for each,
+one change at a time.
 
-Along devices and batch everything else stays. A longer or shorter sequence keeps the tokens of a batch, so that rows
-compare like with like. Another chip comes with its own usual cluster and stack. Every row is a whole plan, so its
-split changes with it; a row that cannot be planned says why.
+Along devices and batch everything else stays. A longer or shorter sequence keeps the tokens of a
+batch, so that rows compare like with like. Another chip comes with its own usual cluster and stack.
+Every row is a whole plan, so its split changes with it; a row that cannot be planned says why.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,11 +74,14 @@ def _longer(job: Job, document: Mapping[str, Any], length: int) -> Job:
 
 
 def _has_positions(job: Job, length: float) -> bool:
-    """Whether a model has as many positions, without extending them, and lets its sequence be chosen."""
+    """Whether a model has as many positions, without extending them, and lets its sequence be
+    chosen."""
     if job.sizes is not None:
         return True
     facts = (job.supply or supply_of(job.model)).facts
-    return length == facts.sequence or (not facts.fixed and (facts.longest is None or length <= facts.longest))
+    return length == facts.sequence or (
+        not facts.fixed and (facts.longest is None or length <= facts.longest)
+    )
 
 
 def _on_chip(job: Job, chip: str) -> Job:
@@ -87,17 +91,24 @@ def _on_chip(job: Job, chip: str) -> Job:
 def changes(job: Job, document: Mapping[str, Any]) -> Iterator[Group]:
     """The usual groups: title, what varies, and the rows."""
     batch, sequence = int(document["batch"]), int(document["sequence"])
-    yield *TITLES["devices"], _scaled(DEVICES, job.devices, lambda value: replace(job, devices=value))
+    yield (
+        *TITLES["devices"],
+        _scaled(DEVICES, job.devices, lambda value: replace(job, devices=value)),
+    )
     yield *TITLES["batch"], _scaled(BATCHES, batch, lambda value: replace(job, batch=value))
     lengths = tuple(factor for factor in SEQUENCES if _has_positions(job, sequence * factor))
-    yield *TITLES["sequence"], _scaled(lengths, sequence, lambda value: _longer(job, document, value))
+    yield (
+        *TITLES["sequence"],
+        _scaled(lengths, sequence, lambda value: _longer(job, document, value)),
+    )
     own = [Change(job.chip, None)]
     own += [Change(name, _on_chip(job, name)) for name in CHIPS if name != job.chip]
     yield *TITLES["chip"], own
 
 
 def over_of(text: str) -> PlanAxis:
-    """``devices=64..1024`` (the ends and every doubling between them), ``devices=64,96,128``, ``chip=h100,b200``."""
+    """``devices=64..1024`` (the ends and every doubling between them), ``devices=64,96,128``,
+    ``chip=h100,b200``."""
     axis, _, told = text.partition("=")
     if axis not in TITLES:
         raise unknown_name("--over", "axis of a plan", axis, TITLES)
@@ -117,7 +128,9 @@ def over_of(text: str) -> PlanAxis:
         first, last = numbers
         if not 0 < first <= last:
             raise InputError("--over", f"'{text}' goes from more to less", f"give {axis}=low..high")
-        numbers = [first << step for step in range((last // first).bit_length()) if first << step < last] + [last]
+        numbers = [
+            first << step for step in range((last // first).bit_length()) if first << step < last
+        ] + [last]
     if min(numbers) < 1:
         raise InputError("--over", f"'{text}' has a value below 1", "give whole numbers from 1 on")
     return PlanAxis(axis, tuple(map(str, numbers)))
@@ -125,14 +138,20 @@ def over_of(text: str) -> PlanAxis:
 
 def along(over: PlanAxis, job: Job, document: Mapping[str, Any]) -> Group:
     """One group: the job at every value of an axis, in the order given."""
-    now = {"devices": job.devices, "batch": int(document["batch"]), "sequence": int(document["sequence"])}
+    now = {
+        "devices": job.devices,
+        "batch": int(document["batch"]),
+        "sequence": int(document["sequence"]),
+    }
     rows = []
     for value in over.values:
         if over.axis == "chip":
             rows.append(Change(value, None if value == job.chip else _on_chip(job, value)))
             continue
         number = int(value)
-        changed = replace(job, devices=number) if over.axis == "devices" else replace(job, batch=number)
+        changed = (
+            replace(job, devices=number) if over.axis == "devices" else replace(job, batch=number)
+        )
         changed = _longer(job, document, number) if over.axis == "sequence" else changed
         rows.append(Change(f"{number:,}", None if number == now[over.axis] else changed))
     return *TITLES[over.axis], rows
@@ -156,10 +175,13 @@ def _planned(change: Change, job: Job) -> dict[str, Any]:
 
 
 def what_if(
-    job: Job, document: Mapping[str, Any], tell: Callable[[str], None], over: Sequence[PlanAxis] = ()
+    job: Job,
+    document: Mapping[str, Any],
+    tell: Callable[[str], None],
+    over: Sequence[PlanAxis] = (),
 ) -> list[dict[str, Any]]:
-    """Groups of rows, each a plan or the reason why there is none; ``tell`` hears what is planned. Along ``over``, or
-    where that is empty the usual changes."""
+    """Groups of rows, each a plan or the reason why there is none; ``tell`` hears what is planned.
+    Along ``over``, or where that is empty the usual changes."""
     groups, plain = [], replace(job, budget=None, fresh=False)
     wanted = [along(one, plain, document) for one in over] or changes(plain, document)
     for title, axis, rows in wanted:

@@ -1,1 +1,2 @@
-"""Why an answer is the answer: its neighbours, what more of each resource buys, how wrong constants may be."""
+"""Why an answer is the answer: its neighbours, what more of each resource buys, how wrong constants
+may be."""

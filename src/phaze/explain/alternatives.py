@@ -1,4 +1,5 @@
-"""Why not another value of an axis: the certified best of the space among the chips that have it."""
+"""Why not another value of an axis: the certified best of the space among the chips that have
+it."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +13,8 @@ from phaze.hardware.chip_estimates import estimates_of
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """The best chip that has a value of an axis, all else free; None where no chip of the space has it or fits."""
+    """The best chip that has a value of an axis, all else free; None where no chip of the space has
+    it or fits."""
 
     axis: str
     value: float
@@ -28,7 +30,9 @@ def _value(text: str, where: str) -> float:
             return float(text) if not base else units.parse(text, base)  # type: ignore[arg-type]
         except ValueError:
             continue
-    raise InputError(where, f"'{text}' is not a number", "e.g. vector_cores=64 or global_buffer=64 MiB")
+    raise InputError(
+        where, f"'{text}' is not a number", "e.g. vector_cores=64 or global_buffer=64 MiB"
+    )
 
 
 def asked_instead(question: Question, text: str) -> tuple[str, float]:
@@ -36,12 +40,16 @@ def asked_instead(question: Question, text: str) -> tuple[str, float]:
     where, points = f"--instead {text}", question.job.space.axis_points()
     name, equals, said = (part.strip() for part in text.partition("="))
     if not equals or name not in points:
-        raise InputError(where, "this names no axis of the space and a value", f"axes: {', '.join(points)}")
+        raise InputError(
+            where, "this names no axis of the space and a value", f"axes: {', '.join(points)}"
+        )
     value, axis = _value(said, where), points[name]
     if not np.isclose(axis.astype(float), value, rtol=1e-9).any():
         allowed = ", ".join(f"{one:.9g}" for one in axis.astype(float)[:20].tolist())
         raise InputError(
-            where, f"{said} is not a value of that axis", f"it has {allowed}" + (" ..." * (len(axis) > 20))
+            where,
+            f"{said} is not a value of that axis",
+            f"it has {allowed}" + (" ..." * (len(axis) > 20)),
         )
     return name, value
 
@@ -60,7 +68,14 @@ def instead(question: Question, text: str, processes: int) -> Instead:
     except InfeasibleError:
         return Instead(name, value, None, None, -1.0, None)
     number = [opened.name(at) for at in range(len(opened))].index(best.name)
-    return Instead(name, value, best.name, float(opened.area_mm2[number]), gain(question.score, best.score), best.gap)
+    return Instead(
+        name,
+        value,
+        best.name,
+        float(opened.area_mm2[number]),
+        gain(question.score, best.score),
+        best.gap,
+    )
 
 
 def _of_boxes(question: Question, name: str, value: float, processes: int) -> Instead:

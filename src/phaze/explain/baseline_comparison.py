@@ -1,9 +1,10 @@
 """The answer beside chips that exist, and each model beside the best chip for it alone.
 
-beside   throughput of every model, held-out ones too, on a named chip with its best plan, on the constants of the
-         space and the same network and stack: what the ratios of the page divide by
-alone    the certified best chip of the space for one model alone; the regret of a model is what the answer loses
-         to it, value on the answer / value on that chip - 1
+beside   throughput of every model, held-out ones too, on a named chip with its best plan, on the
+         constants of the space and the same network and stack: what the ratios of the page divide
+         by
+alone    the certified best chip of the space for one model alone; the regret of a model is what the
+         answer loses to it, value on the answer / value on that chip - 1
 """
 
 from collections.abc import Sequence
@@ -30,14 +31,22 @@ class Alone:
 
 def _every(question: Question, held: SearchJob | None) -> SearchJob:
     """The run's job, with held-out models behind its own."""
-    return question.job if held is None else replace(question.job, models=(*question.job.models, *held.models))
+    return (
+        question.job
+        if held is None
+        else replace(question.job, models=(*question.job.models, *held.models))
+    )
 
 
-def beside(question: Question, held: SearchJob | None, names: Sequence[str]) -> list[dict[str, Any]]:
+def beside(
+    question: Question, held: SearchJob | None, names: Sequence[str]
+) -> list[dict[str, Any]]:
     """The study's baseline and the named chips, each once."""
     job = _every(question, held)
     base = [] if job.baseline is None else [job.baseline]
-    chips = {chip.name: chip for chip in (*base, *(named_chip(name, job, "--compare") for name in names))}
+    chips = {
+        chip.name: chip for chip in (*base, *(named_chip(name, job, "--compare") for name in names))
+    }
     found = []
     for chip in chips.values():
         priced = priced_on(job, chip)
@@ -49,13 +58,19 @@ def beside(question: Question, held: SearchJob | None, names: Sequence[str]) -> 
             }
             for task, rate, own in zip(job.models, priced.throughputs, priced.steps, strict=True)
         ]
-        title = {"chip": chip.name, "title": chip.title, "band": priced.band, "die_mm2": priced.die_mm2}
+        title = {
+            "chip": chip.name,
+            "title": chip.title,
+            "band": priced.band,
+            "die_mm2": priced.die_mm2,
+        }
         found.append({**title, "models": models})
     return found
 
 
 def alone(question: Question, held: SearchJob | None, processes: int) -> list[Alone]:
-    """For every model, held-out ones too, the best chip of the space for it alone, searched and certified."""
+    """For every model, held-out ones too, the best chip of the space for it alone, searched and
+    certified."""
     job, found = _every(question, held), []
     for task, own in zip(job.models, tasks_for(job, question.chip), strict=True):
         single = replace(job, models=(task,), limit_s=None)

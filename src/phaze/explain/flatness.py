@@ -1,13 +1,15 @@
-"""How flat the optimum is: exactly which chips come within a share w of the answer, and what they have in common.
+"""How flat the optimum is: exactly which chips come within a share w of the answer, and what they
+have in common.
 
-A run has a lower bound of every chip; only those with bound <= (1 + w) score can be that near. Their bounds are
-tightened by the best cuts up to that reach, and what is left is evaluated to the end:
+A run has a lower bound of every chip; only those with bound <= (1 + w) score can be that near.
+Their bounds are tightened by the best cuts up to that reach, and what is left is evaluated to the
+end:
 
     near = { chips of the space whose exact score is at most (1 + w) times that of the answer }
 
-Nothing is sampled. What near chips share is counted axis by axis (:mod:`phaze.explain.shared` says it in a sentence);
-beside it stand the smallest of them, the one that draws least and the cheapest, for the best chip is rarely the one to
-build where a tenth of a percent is all it gains.
+Nothing is sampled. What near chips share is counted axis by axis (:mod:`phaze.explain.shared` says
+it in a sentence); beside it stand the smallest of them, the one that draws least and the cheapest,
+for the best chip is rarely the one to build where a tenth of a percent is all it gains.
 """
 
 from collections import Counter
@@ -32,7 +34,8 @@ from phaze.search.run import begin
 from phaze.search.state import SearchState
 
 Integers = NDArray[np.int64]
-# The default share, about what models of chips are off by at best; beyond a quarter nobody calls chips equal.
+# The default share, about what models of chips are off by at best; beyond a quarter nobody calls
+# chips equal.
 USUAL, MOST = 0.01, 0.25
 ROUND = 64
 """Chips evaluated at a time: enough for every worker, few enough to stop soon."""
@@ -59,9 +62,10 @@ class NearChip:
 class Flatness:
     """Exactly ``count`` chips of ``chips`` are within ``within`` of the answer, itself among them.
 
-    ``failed`` could not be evaluated and would be more. ``nearest`` are the first of them, best first. ``counts`` are
-    exact counts within lesser shares and within this one, ``spans`` the least and the most that they have of what is
-    no axis (MACs, area, TDP), ``words`` what they have in common.
+    ``failed`` could not be evaluated and would be more. ``nearest`` are the first of them, best
+    first. ``counts`` are exact counts within lesser shares and within this one, ``spans`` the least
+    and the most that they have of what is no axis (MACs, area, TDP), ``words`` what they have in
+    common.
     """
 
     within: float
@@ -100,13 +104,17 @@ def share_of(text: str) -> float:
     except ValueError:
         share = float("nan")
     if not 0 < share <= MOST:
-        raise InputError("--flatness", f"'{text}' is not a share of at most {MOST:.0%}", "give one such as 1% or 0.03")
+        raise InputError(
+            "--flatness",
+            f"'{text}' is not a share of at most {MOST:.0%}",
+            "give one such as 1% or 0.03",
+        )
     return share
 
 
 def _candidates(question: Question, reach: float) -> SpaceChips:
-    """The chips whose bound is within reach, the answer among them; of a space in boxes those that another walk over
-    them leaves."""
+    """The chips whose bound is within reach, the answer among them; of a space in boxes those that
+    another walk over them leaves."""
     if question.boxed:
         asked = box_question(question.job, question.scale, NEVER)
         left = left_chips(asked, reach, reach, question.opened.number(question.number))
@@ -116,8 +124,9 @@ def _candidates(question: Question, reach: float) -> SpaceChips:
 
 
 def _within_reach(question: Question, within: float) -> tuple[float, SpaceChips]:
-    """The share that is looked at and its candidates; of a space in boxes, which may have millions as good, the
-    largest of within / 64, within / 32 ... before which no more than ``FEW`` were left."""
+    """The share that is looked at and its candidates; of a space in boxes, which may have millions
+    as good, the largest of within / 64, within / 32 ... before which no more than ``FEW`` were
+    left."""
     share = within / 64 if question.boxed else within
     found = _candidates(question, question.score * (1 + share))
     while share < within and len(found) <= FEW:
@@ -132,11 +141,15 @@ def _tightened(question: Question, opened: SpaceChips, reach: float) -> SearchSt
     every = np.arange(len(opened))
     if len(question.job.models) > 1:  # the others' bounds say how long one may take
         state.set_bounds(bounds_on(state, every, state.times, [np.inf] * len(question.job.models)))
-    state.set_bounds(bounds_on(state, every, state.times, last_times(state, every, reach), general=True))
+    state.set_bounds(
+        bounds_on(state, every, state.times, last_times(state, every, reach), general=True)
+    )
     return state
 
 
-def _evaluated(state: SearchState, reach: float, processes: int, tell: Callable[[str], None]) -> list[Evaluated]:
+def _evaluated(
+    state: SearchState, reach: float, processes: int, tell: Callable[[str], None]
+) -> list[Evaluated]:
     """Every chip whose bound is within reach, evaluated against it."""
     scores, engine, evaluated = state.scores(), workers(processes), list[Evaluated]()
     order = np.flatnonzero(scores <= reach)
@@ -151,7 +164,11 @@ def _axes(question: Question, opened: SpaceChips, chips: Integers) -> tuple[Axis
     """The values that near chips have of every axis that has more than one in the space."""
     values = opened.axis_values()
     return tuple(
-        Axis(name, tuple(sorted(Counter(values[name][chips].astype(float).tolist()).items())), len(points))
+        Axis(
+            name,
+            tuple(sorted(Counter(values[name][chips].astype(float).tolist()).items())),
+            len(points),
+        )
         for name, points in question.job.space.axis_points().items()
         if len(points) > 1
     )
@@ -161,16 +178,24 @@ def _spans(opened: SpaceChips, chips: Integers, watts: NDArray[np.float64]) -> t
     """The least and the most that near chips have of what is no axis."""
     macs = opened.chips.clusters * opened.chips.macs
     columns = {"MACs": macs, "area, mm2": opened.area_mm2, "TDP, W": watts}
-    return tuple(Span(name, float(own[chips].min()), float(own[chips].max())) for name, own in columns.items())
+    return tuple(
+        Span(name, float(own[chips].min()), float(own[chips].max()))
+        for name, own in columns.items()
+    )
 
 
-def flatness(question: Question, within: float, processes: int, tell: Callable[[str], None]) -> Flatness:
+def flatness(
+    question: Question, within: float, processes: int, tell: Callable[[str], None]
+) -> Flatness:
     """The chips within a share of the answer, counted exactly."""
     within, near_chips = _within_reach(question, within)
     reach = question.score * (1 + within)
     state = _tightened(question, near_chips, reach)
     done = _evaluated(state, reach, processes, tell)
-    near = sorted((one for one in done if one.ran and one.score <= reach), key=lambda one: (one.score, one.chip))
+    near = sorted(
+        (one for one in done if one.ran and one.score <= reach),
+        key=lambda one: (one.score, one.chip),
+    )
     opened, most = state.opened, question.job.hbm_bytes[-1]
     chips = np.array([one.chip for one in near], np.int64)
     watts, usd = opened.design_w(), opened.making_usd(most)
@@ -193,7 +218,10 @@ def flatness(question: Question, within: float, processes: int, tell: Callable[[
         question.opened.total,
         len(done),
         sum(bool(one.error) for one in done),
-        tuple((share, sum(one.score <= question.score * (1 + share) for one in near)) for share in shares),
+        tuple(
+            (share, sum(one.score <= question.score * (1 + share) for one in near))
+            for share in shares
+        ),
         _axes(question, opened, chips),
         _spans(opened, chips, watts),
         tuple(rows[:LISTED]),

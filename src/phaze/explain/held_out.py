@@ -1,9 +1,10 @@
 """The chip on models that its search did not know: does it serve others too?
 
-A held-out model is trained as the study trains its own: the same devices, global batch, network, stack, microbatches.
-It is placed anew on the chip that was found, by the plain path:
+A held-out model is trained as the study trains its own: the same devices, global batch, network,
+stack, microbatches. It is placed anew on the chip that was found, by the plain path:
 
-    throughput of a held-out model = its batch / the least step time over all its configurations on that chip
+    throughput of a held-out model = its batch / the least step time over all its configurations on
+    that chip
 """
 
 from collections.abc import Sequence
@@ -42,8 +43,11 @@ class HeldOut:
     plan: str | None
 
 
-def held_out_job(folder: str, question: Question, models: Sequence[str], watch: Watch = silent) -> SearchJob:
-    """The run's job with other models in place of its own: built-in names, or places in the working folder."""
+def held_out_job(
+    folder: str, question: Question, models: Sequence[str], watch: Watch = silent
+) -> SearchJob:
+    """The run's job with other models in place of its own: built-in names, or places in the working
+    folder."""
     known = {task.name for task in question.job.models}
     raw, origin = read_study(str(Path(folder) / STUDY))
     given = with_tables({**raw, "models": list(models)})
@@ -52,7 +56,11 @@ def held_out_job(folder: str, question: Question, models: Sequence[str], watch: 
     study = study_of(found, WHERE)
     for table in study.tables():
         if table.name in known:
-            raise InputError(f"{WHERE} {table.name}", "it was searched for", "name a model that the study does not")
+            raise InputError(
+                f"{WHERE} {table.name}",
+                "it was searched for",
+                "name a model that the study does not",
+            )
     graphs = {path for table in study.tables() for path in table.graphs or ()}
     return question_of(study, reader=here.given(graphs).reader).job
 
@@ -62,7 +70,9 @@ def _held_out(question: Question, task: ModelTask, job: SearchJob) -> HeldOut:
     offer = best_offers(task, chip, ("searched",), None, job.objective)["searched"]
     if offer is None:
         return HeldOut(task.name, *(None,) * 6, task.training.batch, sequence, None)
-    table = with_figures(model_document(task, offer.configuration, chip), task, offer.configuration, chip, None)
+    table = with_figures(
+        model_document(task, offer.configuration, chip), task, offer.configuration, chip, None
+    )
     return HeldOut(
         task.name,
         table["throughput_per_s"],

@@ -1,9 +1,10 @@
-"""What more of a resource buys: the answer computed again with the next unit of it, and with a tenth more.
+"""What more of a resource buys: the answer computed again with the next unit of it, and with a
+tenth more.
 
-HBM, its bandwidth and the global buffer's act on the chip that was found; every level of the network and devices on the
-job (a cluster grows as that of a study; where it cannot, there is no such row); area, and power and price where the
-space limits them, on the space, in which the best chip is searched again. Each number is a difference of two exact
-scores; none is a derivative.
+HBM, its bandwidth and the global buffer's act on the chip that was found; every level of the
+network and devices on the job (a cluster grows as that of a study; where it cannot, there is no
+such row); area, and power and price where the space limits them, on the space, in which the best
+chip is searched again. Each number is a difference of two exact scores; none is a derivative.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,8 @@ GIB, GB = 2**30, 1e9
 
 @dataclass(frozen=True, slots=True)
 class Marginal:
-    """A resource, how much of it there is and is added, what that buys, and the chip that is best then."""
+    """A resource, how much of it there is and is added, what that buys, and the chip that is best
+    then."""
 
     resource: str
     unit: str
@@ -33,8 +35,8 @@ class Marginal:
     chip: str
 
 
-# A resource of a chip or of its job: name, unit, how much there is in units, and both with another amount of it, None
-# where there cannot be so much.
+# A resource of a chip or of its job: name, unit, how much there is in units, and both with another
+# amount of it, None where there cannot be so much.
 Resource = tuple[str, str, float, Callable[[float], tuple[SearchJob, Chip] | None]]
 
 
@@ -59,7 +61,9 @@ def _on_job(question: Question) -> list[Resource]:
     def faster(at: int, units: float) -> tuple[SearchJob, Chip]:
         network = with_bandwidths(job, [*rates[:at], units * GB, *rates[at + 1 :]])
         return network, (
-            changed_chip(question.chip, link_bytes_per_s=units * GB) if levels[at].of_chip else question.chip
+            changed_chip(question.chip, link_bytes_per_s=units * GB)
+            if levels[at].of_chip
+            else question.chip
         )
 
     def larger(units: float) -> tuple[SearchJob, Chip] | None:
@@ -67,13 +71,15 @@ def _on_job(question: Question) -> list[Resource]:
         return None if network is None else (network, question.chip)
 
     on_job: list[Resource] = [
-        (level.name, "GB/s", level.bandwidth_bytes_per_s / GB, partial(faster, at)) for at, level in enumerate(levels)
+        (level.name, "GB/s", level.bandwidth_bytes_per_s / GB, partial(faster, at))
+        for at, level in enumerate(levels)
     ]
     return [*on_job, ("devices", "", float(job.models[0].training.devices), larger)]
 
 
 def marginals(question: Question, processes: int, tell: Callable[[str], None]) -> list[Marginal]:
-    """Each resource with one more unit and with a tenth more; whole units where they are counted."""
+    """Each resource with one more unit and with a tenth more; whole units where they are
+    counted."""
     tell("more of each resource")
     rows, asked = list[tuple[str, str, float, float]](), list[tuple[SearchJob, Chip]]()
     for name, unit, now, changed in (*_on_chip(question), *_on_job(question)):
@@ -85,7 +91,8 @@ def marginals(question: Question, processes: int, tell: Callable[[str], None]) -
                 asked.append(pair)
     scores = scores_on(question.scale, asked)
     found = [
-        Marginal(*row, gain(question.score, score), question.chip.name) for row, score in zip(rows, scores, strict=True)
+        Marginal(*row, gain(question.score, score), question.chip.name)
+        for row, score in zip(rows, scores, strict=True)
     ]
     limits = question.job.space.limits
     for name, unit, rule, limit in (
@@ -102,5 +109,9 @@ def marginals(question: Question, processes: int, tell: Callable[[str], None]) -
             best = best_of_changed(question, job, processes)
             if best is None:
                 raise AssertionError("the answer is within a wider limit too")
-            found.append(Marginal(name, unit, limit or 0.0, more, gain(question.score, best.score), best.name))
+            found.append(
+                Marginal(
+                    name, unit, limit or 0.0, more, gain(question.score, best.score), best.name
+                )
+            )
     return found

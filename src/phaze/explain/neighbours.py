@@ -1,4 +1,5 @@
-"""The chips next to the answer: one axis one step up or down, all else equal, inside the space or not."""
+"""The chips next to the answer: one axis one step up or down, all else equal, inside the space or
+not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from phaze.search.chips import SpaceChips
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A chip one step away; ``refused`` says why it is not in the space; ``gain`` is -1 where a model does not fit.
-    ``here`` is what the answer has of the axis, ``over`` the share by which it exceeds its limit of area, power or
-    price, 0 where it exceeds none."""
+    """A chip one step away; ``refused`` says why it is not in the space; ``gain`` is -1 where a
+    model does not fit. ``here`` is what the answer has of the axis, ``over`` the share by which it
+    exceeds its limit of area, power or price, 0 where it exceeds none."""
 
     axis: str
     value: float
@@ -27,12 +28,13 @@ class Neighbour:
 
 
 NEAR, WORTH = 0.1, 0.005
-"""A near miss exceeds a limit by at most a tenth (dies that the constants have not seen are off by more, ``phaze
-validate --silicon``) and gains half a percent, more than ties and roundings do."""
+"""A near miss exceeds a limit by at most a tenth (dies that the constants have not seen are off by
+more, ``phaze validate --silicon``) and gains half a percent, more than ties and roundings do."""
 
 
 def near_misses(rows: Sequence[Neighbour]) -> list[Neighbour]:
-    """Better chips one step away that a limit of the space refuses by little, the most gain first."""
+    """Better chips one step away that a limit of the space refuses by little, the most gain
+    first."""
     found = [row for row in rows if row.refused and 0 < row.over <= NEAR and row.gain >= WORTH]
     return sorted(found, key=lambda row: -row.gain)
 
@@ -41,7 +43,10 @@ def _over(question: Question, opened: SpaceChips) -> NDArray[np.float64]:
     """By how much each chip exceeds the limits of the space, as a share of them."""
     limits, most = question.job.space.limits, question.job.hbm_bytes[-1]
     over = opened.area_mm2 / question.opened.area_budget() - 1
-    for limit, own in ((limits["power"], opened.design_w()), (limits["usd"], opened.making_usd(most))):
+    for limit, own in (
+        (limits["power"], opened.design_w()),
+        (limits["usd"], opened.making_usd(most)),
+    ):
         over = over if limit is None else np.maximum(over, own / limit - 1)
     return np.maximum(over, 0.0)
 
@@ -50,12 +55,15 @@ def _places(question: Question) -> list[int]:
     """The chip's place on each axis."""
     values = question.opened.axis_values()
     points = question.job.space.axis_points()
-    return [int(np.flatnonzero(axis == values[name][question.number])[0]) for name, axis in points.items()]
+    return [
+        int(np.flatnonzero(axis == values[name][question.number])[0])
+        for name, axis in points.items()
+    ]
 
 
 def _scores(question: Question, opened: SpaceChips) -> list[float]:
-    """The score of each chip; infinite where leakage, HBM and links alone draw more than the chip may: it holds no
-    clock, so nothing runs on it."""
+    """The score of each chip; infinite where leakage, HBM and links alone draw more than the chip
+    may: it holds no clock, so nothing runs on it."""
     scores = [np.inf] * len(opened)
     running = [int(index) for index in np.flatnonzero(opened.held_hz > 0)]
     if not running:
@@ -73,15 +81,23 @@ def neighbours(question: Question) -> list[Neighbour]:
     names, values = tuple(points), tuple(points.values())
     shape = tuple(len(axis) for axis in values)
     steps = [
-        (at, place) for at in range(len(names)) for place in (places[at] - 1, places[at] + 1) if 0 <= place < shape[at]
+        (at, place)
+        for at in range(len(names))
+        for place in (places[at] - 1, places[at] + 1)
+        if 0 <= place < shape[at]
     ]
     if not steps:
         return []
-    numbers = [int(np.ravel_multi_index((*places[:at], place, *places[at + 1 :]), shape)) for at, place in steps]
+    numbers = [
+        int(np.ravel_multi_index((*places[:at], place, *places[at + 1 :]), shape))
+        for at, place in steps
+    ]
     opened = question.opened.at(numbers)
     scores = _scores(question, opened)
     found, over = [], _over(question, opened)
-    for at, ((axis, place), refused, score) in enumerate(zip(steps, opened.refusals(), scores, strict=True)):
+    for at, ((axis, place), refused, score) in enumerate(
+        zip(steps, opened.refusals(), scores, strict=True)
+    ):
         found.append(
             Neighbour(
                 names[axis],

@@ -1,8 +1,10 @@
-"""A finished run, opened again to be asked about: its job, its chip, and the score of any other chip or job.
+"""A finished run, opened again to be asked about: its job, its chip, and the score of any other
+chip or job.
 
-Scores are those of the search (:mod:`phaze.search.objective`): the less the better. A gain is old score / new - 1: what
-a change buys, in throughput where throughput is the objective. Every score here is exact: the plain path schedules and
-places anew (``score_on``), or a search proves the best of a space (``best_with``).
+Scores are those of the search (:mod:`phaze.search.objective`): the less the better. A gain is old
+score / new - 1: what a change buys, in throughput where throughput is the objective. Every score
+here is exact: the plain path schedules and places anew (``score_on``), or a search proves the best
+of a space (``best_with``).
 """
 
 from collections.abc import Sequence
@@ -42,11 +44,11 @@ AGREEMENT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A run to be explained; ``plans`` are its models' in words, ``bounds`` what the run proved of every chip's score,
-    infinite where a model does not fit. ``number`` is the place of its chip.
+    """A run to be explained; ``plans`` are its models' in words, ``bounds`` what the run proved of
+    every chip's score, infinite where a model does not fit. ``number`` is the place of its chip.
 
-    ``boxed``: the space was looked at in boxes, and ``opened`` are the chips that they left alone. ``gap``: how far the
-    run says that it is proved.
+    ``boxed``: the space was looked at in boxes, and ``opened`` are the chips that they left alone.
+    ``gap``: how far the run says that it is proved.
     """
 
     job: SearchJob
@@ -62,14 +64,15 @@ class Question:
 
     @property
     def identity(self) -> tuple[float, ...]:
-        """The fields that make the chip this one, whatever its constants are: chips that are equal in them are the same
-        choice."""
+        """The fields that make the chip this one, whatever its constants are: chips that are equal
+        in them are the same choice."""
         return self.opened.identity(self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The best of a changed space: which chip, its identity, its score, how far it is proved, and its plans."""
+    """The best of a changed space: which chip, its identity, its score, how far it is proved, and
+    its plans."""
 
     name: str
     identity: tuple[float, ...]
@@ -82,7 +85,9 @@ class Found:
 def _plans(state: SearchState, best: BestDesign) -> tuple[str, ...]:
     """The plan of every model on the best chip."""
     plans = []
-    for model, (task, ran) in enumerate(zip(state.networks.tasks_of(best.chip), best.ran, strict=True)):
+    for model, (task, ran) in enumerate(
+        zip(state.networks.tasks_of(best.chip), best.ran, strict=True)
+    ):
         configuration, plan = (
             task.configurations[ran.configuration],
             plan_found(state, best.chip, model, ran.configuration, best.hbm),
@@ -96,14 +101,18 @@ def _plans(state: SearchState, best: BestDesign) -> tuple[str, ...]:
             "recompute": configuration.recompute,
             "zero": plan.zero,
         }
-        plans.append(plan_words(named | configuration_names(task, configuration), document_of(plan.plan)))
+        plans.append(
+            plan_words(named | configuration_names(task, configuration), document_of(plan.plan))
+        )
     return tuple(plans)
 
 
 def question_of(folder: str) -> Question:
     """The run in a folder."""
     if not (Path(folder) / RESULT).is_file():
-        raise InputError(folder, f"there is no {RESULT}", "give the folder of a finished phaze search")
+        raise InputError(
+            folder, f"there is no {RESULT}", "give the folder of a finished phaze search"
+        )
     said = read_result(Path(folder))
     if said.get("provisional"):
         seen = "the run was stopped before a chip was evaluated, and there is no answer to explain"
@@ -123,36 +132,60 @@ def question_of(folder: str) -> Question:
     score, stated = score_on(job, scale, chip), float(said["objective"]["score"])
     if abs(score - stated) > AGREEMENT * score:
         seen = f"its score is {stated:.9g} and by this phaze {score:.9g}"
-        raise InputError(f"{folder}/{RESULT}", seen, "phaze verify says what does not hold; search again")
+        raise InputError(
+            f"{folder}/{RESULT}", seen, "phaze verify says what does not hold; search again"
+        )
     gap = max(job.gap, float(said["certificate"]["gap"]))
-    return Question(job, scale, opened, number, chip, score, plans, bounds, is_boxed(job.space), gap)
+    return Question(
+        job, scale, opened, number, chip, score, plans, bounds, is_boxed(job.space), gap
+    )
 
 
 def require_best(question: Question, chip: str, gained: float) -> None:
-    """Refuse an answer that a chip of its space beats by more than the gap of the run leaves open."""
+    """Refuse an answer that a chip of its space beats by more than the gap of the run leaves
+    open."""
     if (1 + gained) * (1 - question.gap) - AGREEMENT > 1:
-        seen = f"{chip} of its space is better than its answer by {gained:.3%}, and its gap is {question.gap:.3%}"
+        seen = (
+            f"{chip} of its space is better than its answer by {gained:.3%}, and its gap is "
+            f"{question.gap:.3%}"
+        )
         raise InputError(RESULT, seen, "phaze verify says what does not hold; search again")
 
 
 def score_on(job: SearchJob, scale: Scale, chip: Chip) -> float:
     """The score of a chip by the plain path; infinite where a model does not fit."""
-    return float(scale.score(np.array([value_on(task, chip, job.objective) for task in tasks_for(job, chip)])))
+    return float(
+        scale.score(
+            np.array([value_on(task, chip, job.objective) for task in tasks_for(job, chip)])
+        )
+    )
 
 
 def scores_on(scale: Scale, asked: Sequence[tuple[SearchJob, Chip]]) -> list[float]:
-    """The same of many chips under jobs that differ in their network alone: works are costed on all chips at once."""
+    """The same of many chips under jobs that differ in their network alone: works are costed on all
+    chips at once."""
     jobs, chips = zip(*asked, strict=True)
     models, arrays, scores = jobs[0].models, chip_set(chips), list[float]()
-    priced = [[task.training.setting(chip).constants for task in tasks_for(job, chip)] for job, chip in asked]
+    priced = [
+        [task.training.setting(chip).constants for task in tasks_for(job, chip)]
+        for job, chip in asked
+    ]
     if any(own != priced[0] for own in priced):
         return [score_on(job, scale, chip) for job, chip in asked]
     pairs = zip(models, priced[0], strict=True)
-    costs = [[layer_works(graph.layers, arrays, own) for graph in task.graphs] for task, own in pairs]
+    costs = [
+        [layer_works(graph.layers, arrays, own) for graph in task.graphs] for task, own in pairs
+    ]
     for at, (job, chip) in enumerate(asked):
         mine = [[cost.taken(np.array([at])) for cost in of_model] for of_model in costs]
         tasks = zip(tasks_for(job, chip), mine, strict=True)
-        scores.append(float(scale.score(np.array([value_on(task, chip, job.objective, own) for task, own in tasks]))))
+        scores.append(
+            float(
+                scale.score(
+                    np.array([value_on(task, chip, job.objective, own) for task, own in tasks])
+                )
+            )
+        )
     return scores
 
 
@@ -163,14 +196,17 @@ def best_with(
     opened: SpaceChips | BoxGrid | None = None,
     shared: Shared | None = None,
 ) -> Found:
-    """The certified best of a changed job, or of changed chips, measured by the scale of the run."""
+    """The certified best of a changed job, or of changed chips, measured by the scale of the
+    run."""
     state = search(job, scale, workers(processes), shared=shared, opened=opened)
     best = best_of(state)
     if best is None:
         raise InfeasibleError("nothing in the changed space is feasible", {})
     chip = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
     gap = state.standing().gap
-    return Found(chip.name, state.opened.identity(best.chip), chip, best.score, gap, _plans(state, best))
+    return Found(
+        chip.name, state.opened.identity(best.chip), chip, best.score, gap, _plans(state, best)
+    )
 
 
 def with_budget(job: SearchJob, rule: str, most: float) -> SearchJob:

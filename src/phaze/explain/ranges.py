@@ -1,16 +1,17 @@
-"""How wrong a constant of the cost model may be before another chip or plan is best; what is best in the worst case.
+"""How wrong a constant of the cost model may be before another chip or plan is best; what is best
+in the worst case.
 
-A constant c (clock, bandwidth of HBM, of the global buffer, of each level of the network) is scaled for every chip of
-the space by a factor f, and these chips, the same ones with the same areas, are searched again. From f = 1 outwards
-the factors 1.1, 1.5, 2, 4 and their inverses are tried until another chip is best; then the border is halved (by ratio)
-to within 5 %.
-The same for chip and plans together:
+A constant c (clock, bandwidth of HBM, of the global buffer, of each level of the network) is scaled
+for every chip of the space by a factor f, and these chips, the same ones with the same areas, are
+searched again. From f = 1 outwards the factors 1.1, 1.5, 2, 4 and their inverses are tried until
+another chip is best; then the border is halved (by ratio) to within 5 %. The same for chip and
+plans together:
 
     range = [f below, f above]: the answer was best at every factor tried between them
 
-A batch takes no less time when a constant is lower, for any chip and any plan. So when every constant may be up to a
-share e too high, the worst case of all chips and plans is the same: every constant times (1 - e); and the best in the
-worst case is the certified best there.
+A batch takes no less time when a constant is lower, for any chip and any plan. So when every
+constant may be up to a share e too high, the worst case of all chips and plans is the same: every
+constant times (1 - e); and the best in the worst case is the certified best there.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,8 @@ NEAR = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Stays:
-    """The factors between which the chip stays, and chip and plans; what is best just outside, None where it stays."""
+    """The factors between which the chip stays, and chip and plans; what is best just outside, None
+    where it stays."""
 
     constant: str
     low: float
@@ -48,7 +50,8 @@ class Stays:
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """Every constant a share ``error`` lower: the best there with its plans, and what the run's chip reaches of it."""
+    """Every constant a share ``error`` lower: the best there with its plans, and what the run's
+    chip reaches of it."""
 
     error: float
     chip: str
@@ -58,7 +61,8 @@ class WorstCase:
 
 
 def constants_of(question: Question) -> tuple[str, ...]:
-    """The constants of a run: those of its chips, and the bandwidth of every level of its network."""
+    """The constants of a run: those of its chips, and the bandwidth of every level of its
+    network."""
     return (*OF_CHIPS, *(level.name for level in levels_of(question.job, question.chip)))
 
 
@@ -67,26 +71,34 @@ def _changed(question: Question, factors: dict[str, float]) -> tuple[SearchJob, 
     job, levels = question.job, levels_of(question.job, question.chip)
     clock, hbm, shared = (factors.get(name, 1.0) for name in OF_CHIPS)
     links = [factors.get(level.name, 1.0) for level in levels]
-    rates = [level.bandwidth_bytes_per_s * factor for level, factor in zip(levels, links, strict=True)]
+    rates = [
+        level.bandwidth_bytes_per_s * factor for level, factor in zip(levels, links, strict=True)
+    ]
     changed = job if all(factor == 1.0 for factor in links) else with_bandwidths(job, rates)
     return changed, Factors(clock, hbm, shared, links[0] if levels[0].of_chip else 1.0)
 
 
 def scaled(question: Question, factors: dict[str, float]) -> tuple[SearchJob, SpaceChips]:
-    """The job and its chips with constants times their factors; areas and what is in the space stay."""
+    """The job and its chips with constants times their factors; areas and what is in the space
+    stay."""
     job, by = _changed(question, factors)
     return job, question.opened.scaled(by)
 
 
-def searched(question: Question, factors: dict[str, float]) -> tuple[SearchJob, SpaceChips | BoxGrid]:
-    """The same, as a search takes it: of a space in boxes all of it, not the chips that they left."""
+def searched(
+    question: Question, factors: dict[str, float]
+) -> tuple[SearchJob, SpaceChips | BoxGrid]:
+    """The same, as a search takes it: of a space in boxes all of it, not the chips that they
+    left."""
     if not question.boxed:
         return scaled(question, factors)
     job, by = _changed(question, factors)
     return job, box_grid(job.space, by)
 
 
-def _border(best: Callable[[float], Found], same: Callable[[Found], bool], up: bool) -> tuple[float, Found | None]:
+def _border(
+    best: Callable[[float], Found], same: Callable[[Found], bool], up: bool
+) -> tuple[float, Found | None]:
     """The last factor with the same answer in one direction, and the answer that follows."""
     last, other, border = 1.0, None, None
     for step in OUTWARD:
@@ -127,7 +139,9 @@ def ranges(question: Question, processes: int, tell: Callable[[str], None]) -> l
     for constant in constants_of(question):
         known = dict[float, Found]()
 
-        def best(factor: float, constant: str = constant, known: dict[float, Found] = known) -> Found:
+        def best(
+            factor: float, constant: str = constant, known: dict[float, Found] = known
+        ) -> Found:
             if factor not in known:
                 tell(f"{constant} times {factor:.3g}")
                 job, chips = searched(question, {constant: factor})
@@ -139,7 +153,8 @@ def ranges(question: Question, processes: int, tell: Callable[[str], None]) -> l
 
 
 def worst_case(question: Question, error: float, processes: int) -> WorstCase:
-    """The best where every constant is lower by ``error``, and what the run's own chip reaches there."""
+    """The best where every constant is lower by ``error``, and what the run's own chip reaches
+    there."""
     factors = dict.fromkeys(constants_of(question), 1.0 - error)
     job, every = searched(question, factors)
     best = best_with(job, question.scale, processes, every)

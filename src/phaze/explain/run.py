@@ -21,8 +21,8 @@ SCHEMA = "phaze.explanation/1"
 
 @dataclass(frozen=True, slots=True)
 class OtherModelsAndChips:
-    """What an answer is held against: models that it was not searched for, chips by name, and whether each model's own
-    best chip is searched."""
+    """What an answer is held against: models that it was not searched for, chips by name, and
+    whether each model's own best chip is searched."""
 
     held: SearchJob | None = None
     chips: Sequence[str] = ()
@@ -57,8 +57,8 @@ def explanation(
     constants: bool = False,
     asked: OtherModelsAndChips = OtherModelsAndChips(),  # noqa: B008  frozen, and empty
 ) -> dict[str, Any]:
-    """Neighbours, the chips ``within`` a share of the answer, marginal values, and where asked for other values of
-    axes, the constants that decide, ranges of constants, the worst case."""
+    """Neighbours, the chips ``within`` a share of the answer, marginal values, and where asked for
+    other values of axes, the constants that decide, ranges of constants, the worst case."""
     for text in others:
         asked_instead(question, text)
     tell("neighbours")

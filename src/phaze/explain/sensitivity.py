@@ -1,8 +1,10 @@
-"""The constants of a process on which an answer hangs: how far each must move before another chip of the space wins.
+"""The constants of a process on which an answer hangs: how far each must move before another chip
+of the space wins.
 
-A constant c of area or energy (:data:`CONSTANTS`) is multiplied by a factor for all chips. Then other combinations fit
-the die, the power limit lets chips hold other clocks, and the best of the changed space is searched again and proved.
-In each direction a change of 10 % is tried, then of 5 % if that changed the chip and of 25 % if not:
+A constant c of area or energy (:data:`CONSTANTS`) is multiplied by a factor for all chips. Then
+other combinations fit the die, the power limit lets chips hold other clocks, and the best of the
+changed space is searched again and proved. In each direction a change of 10 % is tried, then of 5 %
+if that changed the chip and of 25 % if not:
 
     below, above = the last change that leaves the chip the best, and the first that does not
 """
@@ -21,14 +23,19 @@ FIRST, NEARER, FURTHER = 0.10, 0.05, 0.25
 
 def _area(*names: str) -> Callable[[Technology, float], Technology]:
     def changed(node: Technology, factor: float) -> Technology:
-        return replace(node, area=replace(node.area, **{name: getattr(node.area, name) * factor for name in names}))
+        return replace(
+            node,
+            area=replace(node.area, **{name: getattr(node.area, name) * factor for name in names}),
+        )
 
     return changed
 
 
 def _energy(name: str) -> Callable[[Technology, float], Technology]:
     def changed(node: Technology, factor: float) -> Technology:
-        return replace(node, energy=replace(node.energy, **{name: getattr(node.energy, name) * factor}))
+        return replace(
+            node, energy=replace(node.energy, **{name: getattr(node.energy, name) * factor})
+        )
 
     return changed
 
@@ -43,7 +50,9 @@ def _interfaces(node: Technology, factor: float) -> Technology:
         return replace(own, stack_mm2=own.stack_mm2 * factor)
 
     area = node.area
-    return replace(node, area=replace(area, ga100=stacked(area.ga100), aldebaran=stacked(area.aldebaran)))
+    return replace(
+        node, area=replace(area, ga100=stacked(area.ga100), aldebaran=stacked(area.aldebaran))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +65,19 @@ class Constant:
 
 
 CONSTANTS = (
-    Constant("support area of a MAC", "fitted: TPU v4i taken as 380 mm2, published as below 400", _area("support_mm2")),
+    Constant("support area of a MAC", (
+        "fitted: TPU v4i taken as 380 mm2, "
+        "published as below 400"
+    ), _area("support_mm2")),
     Constant("area of a MAC", "derived: 11 % of TPU v4i", _area("mac_mm2")),
     Constant("area of a lane and its control", "remainder of an A100 SM, split by assumption",
              _area("lane_mm2", "control_lane_mm2")),
     Constant("SRAM area", "TPU v4i's CMEM and the A100's L2", _sram),
     Constant("HBM interface area", "the A100's die photo", _interfaces),
-    Constant("energy of a MAC", "0.84 pJ at n7, chosen after seeing TPU v4, H100 and B200", _energy("mac_j")),
+    Constant("energy of a MAC", (
+        "0.84 pJ at n7, chosen after seeing TPU "
+        "v4, H100 and B200"
+    ), _energy("mac_j")),
     Constant("energy at an array's edge", "fitted: what an A100 holds at 400 W", _energy("edge_j")),
     Constant("leakage", "derived: an idle A100", _energy("leakage_w_per_mm2")),
 )  # fmt: skip
@@ -70,8 +85,8 @@ CONSTANTS = (
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One direction: the last change that keeps the chip, the first that does not (None: none that was tried), the chip
-    that wins then, and what a change of a tenth does to the objective."""
+    """One direction: the last change that keeps the chip, the first that does not (None: none that
+    was tried), the chip that wins then, and what a change of a tenth does to the objective."""
 
     keeps: float
     changes: float | None
@@ -95,7 +110,9 @@ class Deciding:
         return min(sides, default=float("inf"))
 
 
-def changed_answer(question: Question, constant: Constant, factor: float, processes: int) -> Winner | None:
+def changed_answer(
+    question: Question, constant: Constant, factor: float, processes: int
+) -> Winner | None:
     """The certified best where a constant is another; None where nothing fits."""
     space = question.job.space
     changed = replace(space, technology=constant.changed(space.technology, factor))
@@ -120,7 +137,8 @@ def _side(question: Question, best: Callable[[float], Winner | None], sign: floa
 
 
 def deciding(question: Question, processes: int, tell: Callable[[str], None]) -> list[Deciding]:
-    """Every constant, that which must move least first; none where the process does not set clocks."""
+    """Every constant, that which must move least first; none where the process does not set
+    clocks."""
     if not question.job.space.technology.sets_clock:
         return []
     found = []

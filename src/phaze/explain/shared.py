@@ -1,12 +1,13 @@
-"""What the chips near the optimum have in common, in a sentence: what to hold on to, and what may be chosen freely.
+"""What the chips near the optimum have in common, in a sentence: what to hold on to, and what may
+be chosen freely.
 
     shared      axes of which all near chips have one value, though the space has more
     differing   axes of which they have several: the least to the most
-    free        axes of which they have every value of the space, each in at least half of its even share: the answer
-                does not depend on them
+    free        axes of which they have every value of the space, each in at least half of its even
+                share: the answer does not depend on them
 
-A product may be the same though its factors differ: MACs stand beside the axes that make them, and area and TDP beside
-all of them.
+A product may be the same though its factors differ: MACs stand beside the axes that make them, and
+area and TDP beside all of them.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,8 @@ from phaze.report.axis_text import amount, axis_name
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """How many of the near chips have each value of an axis, values ascending, of so many that the space has."""
+    """How many of the near chips have each value of an axis, values ascending, of so many that the
+    space has."""
 
     axis: str
     values: tuple[tuple[float, int], ...]
@@ -67,12 +69,17 @@ def _differing(one: Axis) -> str:
 
 
 def near_words(within: float, count: int, axes: Sequence[Axis], spans: Sequence[Span]) -> str:
-    """The sentence: ``4 chips are within 1 %: all have clusters 12 and lanes 1024; rows are 16 to 64; ...``"""
+    """The sentence: ``4 chips are within 1 %: all have clusters 12 and lanes 1024; rows are 16 to
+    64; ...``"""
     share = f"{100 * within:.3g} %"
     if count == 1:
         return f"No other chip is within {share}."
     macs = [_spanned(span) for span in spans if span.same and span.name == "MACs"]
-    shared = [f"{axis_name(one.axis)} {amount(one.axis, one.values[0][0])}" for one in axes if len(one.values) == 1]
+    shared = [
+        f"{axis_name(one.axis)} {amount(one.axis, one.values[0][0])}"
+        for one in axes
+        if len(one.values) == 1
+    ]
     differing = [_differing(one) for one in axes if len(one.values) > 1 and not one.free]
     free = [axis_name(one.axis) for one in axes if one.free]
     said = [f"all have {_listed([*macs, *shared])}"] if macs or shared else []

@@ -1,13 +1,16 @@
-"""A plan that runs today against the best one: what differs, what each difference is worth, and the flags to change.
+"""A plan that runs today against the best one: what differs, what each difference is worth, and the
+flags to change.
 
-Differences are taken one after another, in the order of :data:`PARTS`, from the given plan to the best one; a step that
-cannot stand alone (chunks without a pipeline) is taken together with the next. Step k is worth s(k-1) - s(k), s(k)
-being the batch time with the first k differences in place, so that all of them sum to the whole gain:
+Differences are taken one after another, in the order of :data:`PARTS`, from the given plan to the
+best one; a step that cannot stand alone (chunks without a pipeline) is taken together with the
+next. Step k is worth s(k-1) - s(k), s(k) being the batch time with the first k differences in
+place, so that all of them sum to the whole gain:
 
     given = s(0),   s(n) = best,   sum over k of (s(k-1) - s(k)) = given - best
 
-``alone_s`` is the batch time of the given plan with that one difference and no other. The last step, *stages*, is
-whatever a run cannot state: cuts, recompute stage by stage, the order of stages and replicas.
+``alone_s`` is the batch time of the given plan with that one difference and no other. The last
+step, *stages*, is whatever a run cannot state: cuts, recompute stage by stage, the order of stages
+and replicas.
 """
 
 from collections.abc import Mapping
@@ -26,7 +29,8 @@ from phaze.export.launch_run import Launched
 from phaze.export.source import planned_split
 from phaze.hardware.calibration import Basis
 
-# Parts of a plan in the order in which they are changed, with the keys of a run's plan that belong to each.
+# Parts of a plan in the order in which they are changed, with the keys of a run's plan that belong
+# to each.
 PARTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("attention", ("attention",)),
     ("split", ("tensor", "context", "context_way", "pipeline", "data")),
@@ -50,8 +54,8 @@ def given_document(launched: Launched, basis: Basis, memo: Memo | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One difference: its words on both sides, the batch time with it alone, what it is worth on the way, and whether
-    the plan with it and all before it fits."""
+    """One difference: its words on both sides, the batch time with it alone, what it is worth on
+    the way, and whether the plan with it and all before it fits."""
 
     what: str
     given: str
@@ -78,17 +82,34 @@ def _values(document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a plan's document; recompute is that of all its stages, or ``by stage``."""
     modes = sorted({str(stage["recompute"]) for stage in document["stages"]})
     recompute = modes[0] if len(modes) == 1 else "by stage"
-    own = {"recompute": recompute, "attention": document["attention"], "family": document.get("family")}
+    own = {
+        "recompute": recompute,
+        "attention": document["attention"],
+        "family": document.get("family"),
+    }
     context, expert = int(document.get("context", 1)), int(document.get("expert", 1))
-    own |= {"context": context, "context_way": document.get("context_way", "ring") if context > 1 else "ring"}
-    own |= {"expert": expert, "expert_tensor": document.get("expert_tensor", 1) if expert > 1 else None}
+    own |= {
+        "context": context,
+        "context_way": document.get("context_way", "ring") if context > 1 else "ring",
+    }
+    own |= {
+        "expert": expert,
+        "expert_tensor": document.get("expert_tensor", 1) if expert > 1 else None,
+    }
     return {key: document[key] for key in SHARED} | own | {"shard": document.get("shard") or None}
 
 
 def _words(part: str, values: Mapping[str, Any]) -> str:
     if part == "split":
-        context = f"context {values['context']} ({values['context_way']}), " if values["context"] > 1 else ""
-        return f"tensor {values['tensor']}, {context}pipeline {values['pipeline']}, data {values['data']}"
+        context = (
+            f"context {values['context']} ({values['context_way']}), "
+            if values["context"] > 1
+            else ""
+        )
+        return (
+            f"tensor {values['tensor']}, {context}pipeline {values['pipeline']}, data "
+            f"{values['data']}"
+        )
     if part == "experts" and values["expert"] > 1:
         return f"expert parallel {values['expert']}, expert tensor {values['expert_tensor']}"
     if part == "ZeRO stage" and values["shard"]:
@@ -100,14 +121,22 @@ def _words(part: str, values: Mapping[str, Any]) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
-def _priced(launched: Launched, changes: Mapping[str, Any], basis: Basis, memo: Memo) -> tuple[float, bool] | None:
-    """Batch time of the given run with some parts changed and whether it fits; None if there is no such run."""
-    plan = {**launched.run["plan"], **{key: value for key, value in changes.items() if key != "attention"}}
+def _priced(
+    launched: Launched, changes: Mapping[str, Any], basis: Basis, memo: Memo
+) -> tuple[float, bool] | None:
+    """Batch time of the given run with some parts changed and whether it fits; None if there is no
+    such run."""
+    plan = {
+        **launched.run["plan"],
+        **{key: value for key, value in changes.items() if key != "attention"},
+    }
     if changes:
         plan.pop("blocks", None)
     if plan.get("recompute") == "by stage":
         return None
-    run = {**launched.run, "plan": plan} | {key: value for key, value in changes.items() if key == "attention"}
+    run = {**launched.run, "plan": plan} | {
+        key: value for key, value in changes.items() if key == "attention"
+    }
     try:
         document = given_document(replace(launched, run=run), basis, memo)
     except InputError:
@@ -115,7 +144,9 @@ def _priced(launched: Launched, changes: Mapping[str, Any], basis: Basis, memo: 
     return float(document["batch_s"]), bool(document["feasible"])
 
 
-def steps_between(launched: Launched, given: Mapping[str, Any], best: Mapping[str, Any], basis: Basis) -> list[Step]:
+def steps_between(
+    launched: Launched, given: Mapping[str, Any], best: Mapping[str, Any], basis: Basis
+) -> list[Step]:
     """The differences in order, with what each is worth."""
     memo, mine, theirs = Memo(), _values(given), _values(best)
     steps, now_s, waiting = [], float(given["batch_s"]), list[str]()
@@ -158,10 +189,14 @@ def _lines(document: Mapping[str, Any], framework: Framework) -> dict[str, Line]
     return {line.name: line for line in lines(framework, split)}
 
 
-def flag_changes(given: Mapping[str, Any], best: Mapping[str, Any], framework: str) -> dict[str, Any]:
-    """Flags that the best plan has otherwise, by name; or why the framework cannot launch one of them.
+def flag_changes(
+    given: Mapping[str, Any], best: Mapping[str, Any], framework: str
+) -> dict[str, Any]:
+    """Flags that the best plan has otherwise, by name; or why the framework cannot launch one of
+    them.
 
-    ``given`` or ``best`` is None where that side has no such flag, an empty text where it is a switch.
+    ``given`` or ``best`` is None where that side has no such flag, an empty text where it is a
+    switch.
     """
     launching = BY_KEY["megatron" if framework == "run" else framework]
     sides = []
@@ -169,11 +204,18 @@ def flag_changes(given: Mapping[str, Any], best: Mapping[str, Any], framework: s
         try:
             sides.append(_lines(document, launching))
         except InputError as fault:
-            return {"framework": launching.key, "refused": side, "reason": str(fault), "changes": []}
+            return {
+                "framework": launching.key,
+                "refused": side,
+                "reason": str(fault),
+                "changes": [],
+            }
     mine, theirs = sides
     rows = []
     for name in {**mine, **theirs}:
-        before, after = (launching.form(side[name].value) if name in side else None for side in sides)
+        before, after = (
+            launching.form(side[name].value) if name in side else None for side in sides
+        )
         if before != after:
             why = (theirs.get(name) or mine[name]).reason
             rows.append({"name": name, "given": before, "best": after, "why": why})

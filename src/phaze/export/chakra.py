@@ -1,14 +1,16 @@
-"""A plan as Chakra execution traces, one file a rank, for ASTRA-sim and other simulators of networks.
+"""A plan as Chakra execution traces, one file a rank, for ASTRA-sim and other simulators of
+networks.
 
-One step of training: what :mod:`phaze.export.chakra_program` has for every stage, with ranks in their places. Ranks of
-a stage's replica come first (tensor, then context), then replicas and stages in the order of the plan::
+One step of training: what :mod:`phaze.export.chakra_program` has for every stage, with ranks in
+their places. Ranks of a stage's replica come first (tensor, then context), then replicas and stages
+in the order of the plan::
 
     rank = (stage * data + replica) * width + position      order "data"
     rank = (replica * stages + stage) * width + position    order "pipeline"
 
-Durations are whole microseconds, rounded so that the sum of a rank's is never off by more than one. Collectives name a
-group of ``comm_groups.json``, by number from 1 on (0 means all ranks). Bytes are those that ASTRA-sim counts: of the
-whole tensor, of a gather of one rank's part.
+Durations are whole microseconds, rounded so that the sum of a rank's is never off by more than one.
+Collectives name a group of ``comm_groups.json``, by number from 1 on (0 means all ranks). Bytes are
+those that ASTRA-sim counts: of the whole tensor, of a gather of one rank's part.
 """
 
 from collections.abc import Iterator, Mapping
@@ -94,17 +96,23 @@ def _chunks(layers: list[int], chunks: int) -> tuple[tuple[int, ...], ...]:
 
 def _stage_jobs(traced: TracedPlan, ranks: ChakraRanks) -> list[StageJob]:
     plan, model, chunks = traced.plan, traced.model, int(traced.plan.get("chunks", 1))
-    per_stage = [_chunks([int(layer) for layer in stage["layers"]], chunks) for stage in plan["stages"]]
+    per_stage = [
+        _chunks([int(layer) for layer in stage["layers"]], chunks) for stage in plan["stages"]
+    ]
     virtual = [stage[chunk] for chunk in range(chunks) for stage in per_stage]
     if sum(len(layers) for layers in virtual) != len(model.calls):
-        raise InputError(traced.name, f"{chunks} chunks do not share its layers evenly", "plan with --chunks 1")
+        raise InputError(
+            traced.name, f"{chunks} chunks do not share its layers evenly", "plan with --chunks 1"
+        )
     wide = sent_bytes(traced.setting.precision)
     cuts = {number: _cut_bytes(model, virtual, number, wide) for number in range(len(virtual) - 1)}
     expert = int(plan.get("expert", 1)) * int(plan.get("expert_tensor", 1))
     return [
         StageJob(
             stage=number,
-            chunks=tuple(tuple(model.calls[layer].layer for layer in layers) for layers in per_stage[number]),
+            chunks=tuple(
+                tuple(model.calls[layer].layer for layer in layers) for layers in per_stage[number]
+            ),
             mode=str(stage["recompute"]),
             width=ranks.width,
             tensor=model.tensor,
@@ -125,18 +133,27 @@ def _stage_jobs(traced: TracedPlan, ranks: ChakraRanks) -> list[StageJob]:
 def _cut_bytes(model: Model, virtual: list[tuple[int, ...]], stage: int, wide: float) -> int:
     """Bytes that a microbatch sends over the cut behind a virtual stage."""
     before = {layer for layers in virtual[: stage + 1] for layer in layers}
-    crossing = [edge.bytes for edge in model.edges if (edge.source in before) != (edge.target in before)]
+    crossing = [
+        edge.bytes for edge in model.edges if (edge.source in before) != (edge.target in before)
+    ]
     return int(wide / 2.0 * sum(crossing))
 
 
 def _require(traced: TracedPlan) -> None:
-    family = str(traced.plan.get("family") or ("interleaved" if int(traced.plan.get("chunks", 1)) > 1 else "1f1b"))
+    family = str(
+        traced.plan.get("family")
+        or ("interleaved" if int(traced.plan.get("chunks", 1)) > 1 else "1f1b")
+    )
     if family not in DRAWN:
         raise InputError(
-            traced.name, f"the pipeline schedule {family}", f"a trace has {', '.join(DRAWN)}; --family 1f1b"
+            traced.name,
+            f"the pipeline schedule {family}",
+            f"a trace has {', '.join(DRAWN)}; --family 1f1b",
         )
     if len({int(stage["devices"]) for stage in traced.plan["stages"]}) > 1:
-        raise InputError(traced.name, "its stages have different devices", "plan with one width, widths = [1]")
+        raise InputError(
+            traced.name, "its stages have different devices", "plan with one width, widths = [1]"
+        )
 
 
 def _node(
@@ -144,13 +161,20 @@ def _node(
 ) -> ChakraNode:
     work, plain = task.does, ("is_cpu_op", 0)
     if isinstance(work, Compute):
-        return ChakraNode(number, task.what, COMP, task.after, micros, (plain, ("num_ops", round(work.flops))))
+        return ChakraNode(
+            number, task.what, COMP, task.after, micros, (plain, ("num_ops", round(work.flops)))
+        )
     if isinstance(work, Collective):
         first = local - local // work.stride % work.group * work.stride
         members = tuple(ranks.rank(stage, first + work.stride * step) for step in range(work.group))
         kind = (("comm_type", COLLECTIVES[work.kind]), ("comm_size", work.bytes))
         return ChakraNode(
-            number, task.what, COLL, task.after, 0, (plain, *kind, ("pg_name", str(groups.number(members))))
+            number,
+            task.what,
+            COLL,
+            task.after,
+            0,
+            (plain, *kind, ("pg_name", str(groups.number(members)))),
         )
     mine, other = ranks.rank(stage, local), ranks.rank(work.peer % ranks.stages, local)
     ends = (mine, other) if work.sends else (other, mine)
@@ -164,7 +188,9 @@ def _node(
     return ChakraNode(number, task.what, SEND if work.sends else RECV, task.after, 0, attributes)
 
 
-def _nodes(program: ChakraProgram, stage: int, local: int, ranks: ChakraRanks, groups: Groups) -> Iterator[ChakraNode]:
+def _nodes(
+    program: ChakraProgram, stage: int, local: int, ranks: ChakraRanks, groups: Groups
+) -> Iterator[ChakraNode]:
     """The program of a stage as the nodes of one of its ranks."""
     passed_s, passed_micros = 0.0, 0
     for number, task in enumerate(program.tasks):
@@ -180,16 +206,23 @@ def programs(traced: TracedPlan, ranks: ChakraRanks) -> list[ChakraProgram]:
     """What the ranks of every stage do."""
     _require(traced)
     layers = layer_passes(traced.model, traced.setting)
-    chunks, rounds = int(traced.plan.get("chunks", 1)), -(-traced.batch // (traced.model.microbatch * ranks.data))
+    chunks, rounds = (
+        int(traced.plan.get("chunks", 1)),
+        -(-traced.batch // (traced.model.microbatch * ranks.data)),
+    )
     flow = pipeline_of(traced.plan, rounds)
     if flow is None:
         raise InputError(
-            traced.name, f"{rounds:,} microbatches of {ranks.stages} stages", "a trace has less; plan a smaller batch"
+            traced.name,
+            f"{rounds:,} microbatches of {ranks.stages} stages",
+            "a trace has less; plan a smaller batch",
         )
     stage_programs = []
     for job in _stage_jobs(traced, ranks):
         require_mode(layers, job.mode, traced.name)
-        passes = ordered_passes({"forward": flow.forward_s, "backward": flow.backward_s}, job.stage, chunks)
+        passes = ordered_passes(
+            {"forward": flow.forward_s, "backward": flow.backward_s}, job.stage, chunks
+        )
         stage_programs.append(program_of(job, layers, passes))
     return stage_programs
 
@@ -198,7 +231,10 @@ def ranks_of(traced: TracedPlan) -> ChakraRanks:
     """The ranks of a plan."""
     width = traced.model.tensor * traced.model.context
     return ChakraRanks(
-        width, int(traced.plan["pipeline"]), int(traced.plan["data"]), traced.plan.get("order") != "pipeline"
+        width,
+        int(traced.plan["pipeline"]),
+        int(traced.plan["data"]),
+        traced.plan.get("order") != "pipeline",
     )
 
 
@@ -209,7 +245,9 @@ def chakra(traced: TracedPlan) -> Iterator[tuple[str, bytes | dict[str, list[int
     total = sum(len(program.tasks) for program in stage_programs) * ranks.width * ranks.data
     if total > MOST_NODES:
         seen = f"{total:,} nodes on {ranks.count:,} ranks"
-        raise InputError(traced.name, seen, f"at most {MOST_NODES:,}; plan fewer devices or a smaller batch")
+        raise InputError(
+            traced.name, seen, f"at most {MOST_NODES:,}; plan fewer devices or a smaller batch"
+        )
     for stage, program in enumerate(stage_programs):
         for local in range(ranks.width * ranks.data):
             nodes = list(_nodes(program, stage, local, ranks, groups))

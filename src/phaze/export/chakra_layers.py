@@ -1,10 +1,12 @@
-"""The passes of a layer as computation and collectives in turn, for traces that a network simulator replays.
+"""The passes of a layer as computation and collectives in turn, for traces that a network simulator
+replays.
 
-The seconds of a pass are those of the plan without what of its collectives is exposed, shared out over its operators by
-the seconds that each takes on all cores; a collective stands where it stands in the pass and waits for what is before
-it::
+The seconds of a pass are those of the plan without what of its collectives is exposed, shared out
+over its operators by the seconds that each takes on all cores; a collective stands where it stands
+in the pass and waits for what is before it::
 
-    compute of an operator = its seconds * (pass - exposed collectives) / sum of all operators' seconds
+    compute of an operator = its seconds * (pass - exposed collectives) / sum of all operators'
+    seconds
 """
 
 from collections.abc import Sequence
@@ -31,7 +33,8 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """A collective of ``bytes`` as a simulator counts them: of the whole tensor, of a gather of this rank's part.
+    """A collective of ``bytes`` as a simulator counts them: of the whole tensor, of a gather of
+    this rank's part.
 
     Its ranks are ``group`` of a stage's, ``stride`` apart.
     """
@@ -47,8 +50,9 @@ Segment = Compute | Collective
 
 @dataclass(frozen=True, slots=True)
 class LayerPasses:
-    """A distinct layer: its passes, what each mode of recompute runs before backward, and its weights by sharing:
-    trained ones, experts among them, and ``frozen`` ones, experts among those."""
+    """A distinct layer: its passes, what each mode of recompute runs before backward, and its
+    weights by sharing: trained ones, experts among them, and ``frozen`` ones, experts among
+    those."""
 
     forward: tuple[Segment, ...]
     backward: tuple[Segment, ...]
@@ -65,7 +69,11 @@ def _segments(layer_pass: LoweredPass, setting: Setting, total_s: float) -> tupl
     works = work_times(layer_pass.works, chips, setting.constants, layer_pass.rule)
     device = layer_pass.device_s(layer_pass.times(works, 0, chips))
     cost = PassCost(
-        works.spread_s[:, 0], np.array(layer_pass.waits_s), float(device[0]), total_s, layer_pass.rule.network_apart
+        works.spread_s[:, 0],
+        np.array(layer_pass.waits_s),
+        float(device[0]),
+        total_s,
+        layer_pass.rule.network_apart,
     )
     busy_s = float(cost.times_s.sum())
     scale = max(0.0, total_s - cost.open_s) / busy_s if busy_s > 0 else 0.0
@@ -75,7 +83,9 @@ def _segments(layer_pass: LoweredPass, setting: Setting, total_s: float) -> tupl
             segments.append(Compute(scale * float(seconds), work.flops))
         elif work.collective.group > 1:
             collective = work.collective
-            segments.append(_collective(collective.kind, collective.bytes, collective.group, collective.stride))
+            segments.append(
+                _collective(collective.kind, collective.bytes, collective.group, collective.stride)
+            )
     return joined(segments)
 
 
@@ -92,13 +102,16 @@ def joined(segments: Sequence[Segment]) -> tuple[Segment, ...]:
 
 
 def _collective(kind: str, size: int, group: int, stride: int) -> Collective:
-    """As a simulator counts bytes: a ring of keys and values gathers the parts of all ranks, step by step."""
+    """As a simulator counts bytes: a ring of keys and values gathers the parts of all ranks, step
+    by step."""
     if kind == "all_gather":
         return Collective(kind, -(-size // group), group, stride)
     return Collective("all_gather" if kind == "ring" else kind, size, group, stride)
 
 
-def _again(layer: LoweredLayer, again_s: Sequence[float], setting: Setting) -> dict[str, tuple[Segment, ...]]:
+def _again(
+    layer: LoweredLayer, again_s: Sequence[float], setting: Setting
+) -> dict[str, tuple[Segment, ...]]:
     reruns: dict[str, tuple[Segment, ...]] = {"none": ()}
     for mode, seconds in zip(layer.modes, again_s, strict=True):
         rerun = layer.forward if mode.name == "full" and mode.rerun is None else mode.rerun
@@ -130,4 +143,8 @@ def layer_passes(model: Model, setting: Setting) -> tuple[LayerPasses, ...]:
 def require_mode(passes: Sequence[LayerPasses], mode: str, model: str) -> None:
     """Refuse a mode of recompute whose work is no pass of the device alone."""
     if any(mode not in layer.again for layer in passes):
-        raise InputError(model, f"recompute {mode}", "a trace has none, selective, full and modules; plan with layer")
+        raise InputError(
+            model,
+            f"recompute {mode}",
+            "a trace has none, selective, full and modules; plan with layer",
+        )

@@ -1,10 +1,12 @@
-"""What a stage's ranks do in one step, in order: computation, collectives, transfers, and what each waits for.
+"""What a stage's ranks do in one step, in order: computation, collectives, transfers, and what each
+waits for.
 
-A pass of a microbatch waits for what it receives and for the pass before it; collectives inside it wait for the
-computation before them and are waited for by what follows. Gradients are reduced layer by layer with the last
-microbatch, and the optimizer waits for all of them: how much of it is hidden is left to the simulator. Under ZeRO 3
-weights are gathered layer by layer, each gather behind the one before it and none behind computation. The order of
-passes is that of the plan's pipeline schedule.
+A pass of a microbatch waits for what it receives and for the pass before it; collectives inside it
+wait for the computation before them and are waited for by what follows. Gradients are reduced layer
+by layer with the last microbatch, and the optimizer waits for all of them: how much of it is hidden
+is left to the simulator. Under ZeRO 3 weights are gathered layer by layer, each gather behind the
+one before it and none behind computation. The order of passes is that of the plan's pipeline
+schedule.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +39,9 @@ class Task:
 class StageJob:
     """A stage: the layers of each of its chunks, recompute, and the degrees that its programs need.
 
-    ``alike``: ranks of a stage with the same weights, which lie ``width`` apart; of a mixture's experts
-    ``alike // experts``. ``first`` and ``last``: numbers of its chunks among all virtual stages.
+    ``alike``: ranks of a stage with the same weights, which lie ``width`` apart; of a mixture's
+    experts ``alike // experts``. ``first`` and ``last``: numbers of its chunks among all virtual
+    stages.
     """
 
     stage: int
@@ -98,13 +101,17 @@ def _reduction(job: StageJob, size: float, group: int, stride: int) -> list[Coll
     inner = _sharing(job, group)
     collectives = [Collective("reduce_scatter", int(size), inner, stride)]
     if inner < group:
-        collectives.append(Collective("all_reduce", int(size / inner), group // inner, stride * inner))
+        collectives.append(
+            Collective("all_reduce", int(size / inner), group // inner, stride * inner)
+        )
     return collectives
 
 
-def _weights(job: StageJob, layer: LayerPasses, still: bool = False) -> list[tuple[float, int, int]]:
-    """Trained parameters of a layer, and those that are not where they are wanted (``still``), by how they are shared:
-    their number, ranks that hold them alike, and how far stride."""
+def _weights(
+    job: StageJob, layer: LayerPasses, still: bool = False
+) -> list[tuple[float, int, int]]:
+    """Trained parameters of a layer, and those that are not where they are wanted (``still``), by
+    how they are shared: their number, ranks that hold them alike, and how far stride."""
     frozen = layer.frozen if still else (0, 0)
     every, experts = layer.parameters + frozen[0], layer.expert_parameters + frozen[1]
     shares = [(float(every - experts), job.alike, job.tensor)]
@@ -123,14 +130,18 @@ def _reduce(program: ChakraProgram, job: StageJob, name: str, layer: LayerPasses
 
 
 def _gather(program: ChakraProgram, job: StageJob, name: str, layer: LayerPasses) -> int | None:
-    """Weights of a layer gathered anew, behind the gather before: all of them for a pass under ZeRO 3, those that the
-    optimizer changed elsewhere."""
+    """Weights of a layer gathered anew, behind the gather before: all of them for a pass under ZeRO
+    3, those that the optimizer changed elsewhere."""
     gathered = None
     for count, group, stride in _weights(job, layer, still=job.zero == 3):
         inner = _sharing(job, group)
         if inner > 1 and count:
-            collective = Collective("all_gather", -(-int(count * job.weight_bytes) // inner), inner, stride)
-            gathered = program.gathered = program.add(f"{name} weights all_gather", collective, program.gathered)
+            collective = Collective(
+                "all_gather", -(-int(count * job.weight_bytes) // inner), inner, stride
+            )
+            gathered = program.gathered = program.add(
+                f"{name} weights all_gather", collective, program.gathered
+            )
     return gathered
 
 
@@ -159,17 +170,26 @@ def _pass(
     program.run(name, joined(waiting))
 
 
-def _transfer(job: StageJob, ends: tuple[int, int], sends: bool, microbatch: int, count: int) -> Transfer:
-    """Between a virtual stage and its peer; its tag says the cut, the direction and which of ``count`` microbatches."""
+def _transfer(
+    job: StageJob, ends: tuple[int, int], sends: bool, microbatch: int, count: int
+) -> Transfer:
+    """Between a virtual stage and its peer; its tag says the cut, the direction and which of
+    ``count`` microbatches."""
     stage, peer = ends
     cut, is_backward = min(ends), (peer > stage) != sends
     return Transfer(peer, job.sent_bytes[cut], (2 * cut + is_backward) * count + microbatch, sends)
 
 
-def program_of(job: StageJob, layers: Sequence[LayerPasses], passes: Sequence[tuple[str, int, int]]) -> ChakraProgram:
-    """The program of a stage: ``passes`` in order, each forward or backward, a microbatch and a chunk."""
+def program_of(
+    job: StageJob, layers: Sequence[LayerPasses], passes: Sequence[tuple[str, int, int]]
+) -> ChakraProgram:
+    """The program of a stage: ``passes`` in order, each forward or backward, a microbatch and a
+    chunk."""
     program, last_stage = ChakraProgram(), len(job.chunks) * job.stages - 1
-    last_of = {chunk: max(m for kind, m, c in passes if kind == "backward" and c == chunk) for _, _, chunk in passes}
+    last_of = {
+        chunk: max(m for kind, m, c in passes if kind == "backward" and c == chunk)
+        for _, _, chunk in passes
+    }
     count = 1 + max(microbatch for _, microbatch, _ in passes)
     for kind, microbatch, chunk in passes:
         is_backward, stage = kind == "backward", _virtual(job, chunk)
@@ -177,11 +197,17 @@ def program_of(job: StageJob, layers: Sequence[LayerPasses], passes: Sequence[tu
         source, target = (stage + 1, stage - 1) if is_backward else (stage - 1, stage + 1)
         if 0 <= source <= last_stage:
             program.last = program.add(
-                f"{name} receive", _transfer(job, (stage, source), False, microbatch, count), program.last
+                f"{name} receive",
+                _transfer(job, (stage, source), False, microbatch, count),
+                program.last,
             )
         _pass(program, job, layers, kind, chunk, name, is_backward and microbatch == last_of[chunk])
         if 0 <= target <= last_stage:
-            program.add(f"{name} send", _transfer(job, (stage, target), True, microbatch, count), program.last)
+            program.add(
+                f"{name} send",
+                _transfer(job, (stage, target), True, microbatch, count),
+                program.last,
+            )
     done = program.add("optimizer", Compute(job.optimizer_s, 0.0), program.last, *program.reduced)
     if job.zero in (1, 2):
         everywhere = [layers[number] for chunk in job.chunks for number in chunk]
@@ -191,7 +217,9 @@ def program_of(job: StageJob, layers: Sequence[LayerPasses], passes: Sequence[tu
     return program
 
 
-def ordered_passes(starts: Mapping[str, Any], stage: int, chunks: int) -> list[tuple[str, int, int]]:
+def ordered_passes(
+    starts: Mapping[str, Any], stage: int, chunks: int
+) -> list[tuple[str, int, int]]:
     """The passes of a stage by their starts, forward before backward where both start at once."""
     passes = [
         (float(start), rank, kind, piece // chunks, piece % chunks)

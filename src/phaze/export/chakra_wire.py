@@ -1,9 +1,11 @@
-"""Chakra execution traces on the wire: the protocol buffers of MLCommons' schema, as far as a plan has them.
+"""Chakra execution traces on the wire: the protocol buffers of MLCommons' schema, as far as a plan
+has them.
 
-The schema is ``et_def.proto`` of github.com/mlcommons/chakra, package ChakraProtoMsg. A file is messages one after
-another, each behind its length as a varint: first GlobalMetadata (1 version), then Nodes (1 id, 2 name, 3 type,
-5 data_deps packed, 7 duration_micros, 10 attr), with AttributeProto (1 name, then one value by its type). A value that
-is 0 is left out of a message but not of an attribute, where it says that there is one. Numbers are field numbers.
+The schema is ``et_def.proto`` of github.com/mlcommons/chakra, package ChakraProtoMsg. A file is
+messages one after another, each behind its length as a varint: first GlobalMetadata (1 version),
+then Nodes (1 id, 2 name, 3 type, 5 data_deps packed, 7 duration_micros, 10 attr), with
+AttributeProto (1 name, then one value by its type). A value that is 0 is left out of a message but
+not of an attribute, where it says that there is one. Numbers are field numbers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +36,8 @@ _VARINT, _LENGTH = 0, 2
 
 @dataclass(frozen=True, slots=True)
 class ChakraNode:
-    """A node of a trace; ``deps`` must end before it starts, ``attributes`` by the names of ``FIELDS``."""
+    """A node of a trace; ``deps`` must end before it starts, ``attributes`` by the names of
+    ``FIELDS``."""
 
     id: int
     name: str
@@ -76,7 +79,9 @@ def encoded(node: ChakraNode) -> bytes:
         message += _block(5, b"".join(varint(dep) for dep in node.deps))
     if node.micros:
         message += _number(7, node.micros)
-    return message + b"".join(_block(10, _attribute(name, value)) for name, value in node.attributes)
+    return message + b"".join(
+        _block(10, _attribute(name, value)) for name, value in node.attributes
+    )
 
 
 def trace_bytes(nodes: Sequence[ChakraNode]) -> bytes:

@@ -1,9 +1,11 @@
-"""DeepSpeed's configuration: JSON as release 0.19.8 reads it, for ``deepspeed --deepspeed_config FILE``.
+"""DeepSpeed's configuration: JSON as release 0.19.8 reads it, for ``deepspeed --deepspeed_config
+FILE``.
 
-DeepSpeed shares out state (ZeRO), splits tensors of Hugging Face models by their own plans (AutoTP), and sequences by
-exchanging heads (Ulysses); pipelines and experts are written in the model's code, recomputing too. A reader of the file
-keeps what it does not know, so the reason of every key stands in it, under ``reasons``, and under ``reasons.planned``
-what the code must do. Of a file without it, it is taken for granted that nothing is recomputed and attention is fused.
+DeepSpeed shares out state (ZeRO), splits tensors of Hugging Face models by their own plans
+(AutoTP), and sequences by exchanging heads (Ulysses); pipelines and experts are written in the
+model's code, recomputing too. A reader of the file keeps what it does not know, so the reason of
+every key stands in it, under ``reasons``, and under ``reasons.planned`` what the code must do. Of a
+file without it, it is taken for granted that nothing is recomputed and attention is fused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +22,9 @@ from phaze.export.values import Values
 
 VERSION = "DeepSpeed 0.19.8"
 PLANNED = "reasons.planned"
-USUAL: Mapping[str, str] = MappingProxyType({"recompute": "none", "attention": "fused", "optimizer": "adam"})
+USUAL: Mapping[str, str] = MappingProxyType(
+    {"recompute": "none", "attention": "fused", "optimizer": "adam"}
+)
 ASSUMED = ("nothing is recomputed", "attention is fused", "the optimizer is adam")
 
 
@@ -31,18 +35,25 @@ def _degree(values: Values, name: str) -> int:
 
 FLAGS = (
     Flag("train_batch_size", "batch", SAME, "sequences of a batch", Values.required),
-    Flag("train_micro_batch_size_per_gpu", "microbatch", SAME, "sequences of a microbatch", Values.required),
+    Flag("train_micro_batch_size_per_gpu", "microbatch", SAME, "sequences of a microbatch",
+    Values.required),
     Flag("gradient_accumulation_steps", "devices", lambda split: split.rounds,
          "microbatches of one of {split.data} replicas", default=1),
     Flag("bf16.enabled", "precision", lambda split: split.precision == "bf16", "as planned",
          lambda values, name: "bf16" if values.value(name) is True else "fp32"),
-    Flag("zero_optimization.stage", "zero", SAME, "optimizer state, then gradients, then weights are sharded",
+    Flag("zero_optimization.stage", "zero", SAME, (
+        "optimizer state, then gradients, then "
+        "weights are sharded"
+    ),
          Values.whole, default=0),
     Flag("zero_optimization.overlap_comm", "stack", lambda split: split.hides_synchronisation,
          "whether the plan overlaps synchronisation"),
     Flag("tensor_parallel.autotp_size", "tensor", SAME, "width of a tensor group", _degree,
          needed=above_one("tensor")),
-    Flag("sequence_parallel_size", "context", SAME, "ranks that share a sequence by exchanging heads", _degree,
+    Flag("sequence_parallel_size", "context", SAME, (
+        "ranks that share a sequence by "
+        "exchanging heads"
+    ), _degree,
          needed=above_one("context")),
     Flag(PLANNED, "recompute"),
 )  # fmt: skip
@@ -74,12 +85,16 @@ LIMITS = (
 
 def _together(values: Values) -> dict[str, Any]:
     """What several keys state together, or the code that ``reasons`` describes."""
-    batch, microbatch = (values.required(name) for name in ("train_batch_size", "train_micro_batch_size_per_gpu"))
+    batch, microbatch = (
+        values.required(name) for name in ("train_batch_size", "train_micro_batch_size_per_gpu")
+    )
     rounds = values.required("gradient_accumulation_steps")
     if batch % (microbatch * rounds):
         seen = f"{batch} sequences are not a multiple of {rounds} x {microbatch}"
         raise values.fault("train_batch_size", seen, "give microbatches of whole replicas")
-    tensor, context = (_degree(values, name) for name in ("tensor_parallel.autotp_size", "sequence_parallel_size"))
+    tensor, context = (
+        _degree(values, name) for name in ("tensor_parallel.autotp_size", "sequence_parallel_size")
+    )
     planned = values.value(PLANNED) or {}
     if not isinstance(planned, Mapping):
         raise values.fault(PLANNED, "it is not a table", 'write "planned": {...}')
@@ -100,10 +115,17 @@ def _write(split: Split, lines: Sequence[Line], deviations: Sequence[str]) -> st
         table, _, key = line.name.rpartition(".")
         target = document.setdefault(table, {}) if table else document
         target[key] = line.value
-    notes = [f"phaze {__version__}: {split.model} on {split.processes} {split.chip}", f"read by {VERSION}"]
+    notes = [
+        f"phaze {__version__}: {split.model} on {split.processes} {split.chip}",
+        f"read by {VERSION}",
+    ]
     reasons = {
         **{line.name: line.reason for line in lines},
-        "planned": {"recompute": split.recompute[0], "attention": split.attention, "optimizer": split.optimizer},
+        "planned": {
+            "recompute": split.recompute[0],
+            "attention": split.attention,
+            "optimizer": split.optimizer,
+        },
         "notes": [*notes, *deviations],
     }
     return dumps({**document, "reasons": reasons}, pretty=True) + "\n"
@@ -118,14 +140,19 @@ def _parse(text: str, where: str) -> dict[str, Any]:
 def _recognises(path: str, text: str, where: str) -> bool:
     if not text.lstrip().startswith("{"):
         return False
-    return not {"zero_optimization", "train_micro_batch_size_per_gpu"}.isdisjoint(parse(text, "json", where))
+    return not {"zero_optimization", "train_micro_batch_size_per_gpu"}.isdisjoint(
+        parse(text, "json", where)
+    )
 
 
 DEVIATIONS: tuple[tuple[Condition, str], ...] = (
     (lambda split: "full" in split.recompute,
      "recompute every block: model.gradient_checkpointing_enable() in Hugging Face's classes"),
     (lambda split: split.tensor > 1 and split.sequence_parallel,
-     "AutoTP has no sequence parallelism: activations between its splits are held whole on every rank"),
+     (
+         "AutoTP has no sequence parallelism: activations between its splits are held whole "
+         "on every rank"
+     )),
     (lambda split: split.attention == "fused",
      'fused attention: attn_implementation="flash_attention_2" or "sdpa" of the model'),
 )  # fmt: skip

@@ -1,15 +1,16 @@
 """What a framework's flags mean, in one table that is read in both directions.
 
-A :class:`Framework` is a table of :class:`Flag` rows, in the order of its launch file, and one of :class:`Limit` rows.
-Three things follow from them:
+A :class:`Framework` is a table of :class:`Flag` rows, in the order of its launch file, and one of
+:class:`Limit` rows. Three things follow from them:
 
     lines, launch_text     a plan as a launch file, with the reason of every line
     refuse                 why a plan cannot be launched: the first limit that holds
     read                   a launch file as the fields of a run (``phaze plan --against``)
 
-A row names the ``field`` of the run that its flag states, by itself or together with other flags (the framework's
-``together``); a flag without a field prices nothing, and reading lists it as not read. A text of a table
-may name values of the plan, ``{split.zero}``, and of the framework, ``{name}`` and ``{version}``.
+A row names the ``field`` of the run that its flag states, by itself or together with other flags
+(the framework's ``together``); a flag without a field prices nothing, and reading lists it as not
+read. A text of a table may name values of the plan, ``{split.zero}``, and of the framework,
+``{name}`` and ``{version}``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,8 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a framework cannot run: whether a plan is of that kind, what of it is meant, and what to plan instead."""
+    """What a framework cannot run: whether a plan is of that kind, what of it is meant, and what to
+    plan instead."""
 
     applies: Condition
     problem: Text
@@ -49,10 +51,11 @@ SAME = Same()
 class Flag:
     """One flag or key, both ways.
 
-    ``value`` is what a plan writes: its ``field`` as it is (SAME), the framework's word for it (a mapping from ours to
-    theirs), what a function makes of the plan, or a constant, True for a switch; None is not written. ``needed`` says
-    on which plans it is written at all. The field is read back as a whole number (SAME), as our word (a mapping), or by
-    ``decode``. ``default`` is what a file without the flag means, by the release itself.
+    ``value`` is what a plan writes: its ``field`` as it is (SAME), the framework's word for it (a
+    mapping from ours to theirs), what a function makes of the plan, or a constant, True for a
+    switch; None is not written. ``needed`` says on which plans it is written at all. The field is
+    read back as a whole number (SAME), as our word (a mapping), or by ``decode``. ``default`` is
+    what a file without the flag means, by the release itself.
     """
 
     name: str
@@ -93,7 +96,11 @@ def with_others(values: Values, name: str) -> None:
 def planned(split: Split, field: str) -> Any:
     """The field of a run as a plan has it: its stages recompute alike where it can be launched."""
     return (
-        split.recompute[0] if field == "recompute" else split.schedule if field == "family" else getattr(split, field)
+        split.recompute[0]
+        if field == "recompute"
+        else split.schedule
+        if field == "family"
+        else getattr(split, field)
     )
 
 
@@ -120,11 +127,13 @@ class Line:
 class Framework:
     """A framework and the release that its table is of.
 
-    ``described`` says what its launch files are. ``stacks`` are the bundled ones that price it, the usual one first.
-    ``form`` spells a value, ``write`` a whole file from its lines and from what will not be as planned; ``parse`` gives
-    the flags of a file by name, ``recognises`` says whether a file is one, from its path, its text and the name to call
-    it by. ``deviations`` are what it does otherwise than planned, and when. ``together`` gives the fields that several
-    flags state. ``module`` gives the name and the text of a Python file that a plan may need beside its launch file.
+    ``described`` says what its launch files are. ``stacks`` are the bundled ones that price it, the
+    usual one first. ``form`` spells a value, ``write`` a whole file from its lines and from what
+    will not be as planned; ``parse`` gives the flags of a file by name, ``recognises`` says whether
+    a file is one, from its path, its text and the name to call it by. ``deviations`` are what it
+    does otherwise than planned, and when. ``together`` gives the fields that several flags state.
+    ``module`` gives the name and the text of a Python file that a plan may need beside its launch
+    file.
     """
 
     key: str
@@ -171,7 +180,11 @@ def lines(framework: Framework, split: Split) -> list[Line]:
     for flag in framework.flags:
         value = flag.encoded(split)
         if value is not None:
-            reason = flag.reason[planned(split, flag.field)] if isinstance(flag.reason, Mapping) else flag.reason
+            reason = (
+                flag.reason[planned(split, flag.field)]
+                if isinstance(flag.reason, Mapping)
+                else flag.reason
+            )
             written.append(Line(flag.name, value, _text(framework, reason, split)))
     return written
 
@@ -179,11 +192,15 @@ def lines(framework: Framework, split: Split) -> list[Line]:
 def deviations(framework: Framework, split: Split) -> list[str]:
     """What a framework will do otherwise than planned, though it can run the plan."""
     texts = [text for applies, text in framework.deviations if applies(split)]
-    priced = split.stack.startswith(tuple(f"{stack}-" for stack in framework.stacks)) or split.stack in framework.stacks
+    priced = (
+        split.stack.startswith(tuple(f"{stack}-" for stack in framework.stacks))
+        or split.stack in framework.stacks
+    )
     if split.stack and not priced:
         texts.insert(
             0,
-            f"it was priced for the stack {split.stack}, whose kernels, overlap and memory are not {framework.name}'s; "
+            f"it was priced for the stack {split.stack}, whose kernels, overlap and "
+            f"memory are not {framework.name}'s; "
             f"phaze plan --stack {framework.stacks[0]} prices it for {framework.name}",
         )
     return texts
@@ -198,7 +215,9 @@ def read(framework: Framework, text: str, where: str, devices: int | None = None
     """The launch that a file describes; ``devices`` fill in a degree that the file leaves open."""
     defaults = {flag.name: flag.default for flag in framework.flags}
     values = Values(framework.parse(text, where), defaults, where, framework.version, devices)
-    fields = {field: value for flag in framework.flags for field, value in flag.decoded(values).items()}
+    fields = {
+        field: value for flag in framework.flags for field, value in flag.decoded(values).items()
+    }
     fields |= framework.together(values)
     priced = {flag.name for flag in framework.flags if flag.field}
     not_read = tuple(sorted(set(values.stated) - priced))

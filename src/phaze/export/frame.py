@@ -1,8 +1,9 @@
-"""Every chip of a run, or every stage of a plan, as columns: a dict from name to array, for pandas, polars and files.
+"""Every chip of a run, or every stage of a plan, as columns: a dict from name to array, for pandas,
+polars and files.
 
-``pandas.DataFrame(frame)`` and ``polars.DataFrame(frame)`` take it as it is. Units are in the names. ``score_bound`` is
-what the certificate says of a chip, no score of it can be less; ``score`` is its exact score where it was opened to the
-end, else NaN.
+``pandas.DataFrame(frame)`` and ``polars.DataFrame(frame)`` take it as it is. Units are in the
+names. ``score_bound`` is what the certificate says of a chip, no score of it can be less; ``score``
+is its exact score where it was opened to the end, else NaN.
 """
 
 import csv
@@ -22,7 +23,11 @@ Frame = dict[str, NDArray[Any]]
 
 
 def chips_frame(
-    chips: SpaceChips, closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], hbm_bytes: int, best: int
+    chips: SpaceChips,
+    closed: Sequence[PrunedChip],
+    evaluated: Sequence[Evaluated],
+    hbm_bytes: int,
+    best: int,
 ) -> Frame:
     """One row for each chip of a space; money is reckoned with ``hbm_bytes`` of HBM."""
     score = np.full(len(chips), np.nan)

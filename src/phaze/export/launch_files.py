@@ -1,4 +1,5 @@
-"""The launch files of a plan, one a framework: the text or why there is none, and what it does otherwise."""
+"""The launch files of a plan, one a framework: the text or why there is none, and what it does
+otherwise."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,22 +19,29 @@ from phaze.report.launch_text import LaunchText
 def launches(
     document: Mapping[str, Any], where: str, memo: Memo | None = None, rank_at: RankAt | None = None
 ) -> tuple[LaunchText, ...]:
-    """What every framework makes of a plan that carries its job; one that does not fit is launched by none. ``memo``,
-    ``rank_at``: as for :func:`phaze.evaluate.job_file.reopened`."""
+    """What every framework makes of a plan that carries its job; one that does not fit is launched
+    by none. ``memo``, ``rank_at``: as for :func:`phaze.evaluate.job_file.reopened`."""
     if document.get("shortage") is not None:
         reason = "the plan does not fit into the memory of a device"
-        return tuple(LaunchText(entry.key, entry.name, entry.file, "", reason, ()) for entry in FRAMEWORKS)
+        return tuple(
+            LaunchText(entry.key, entry.name, entry.file, "", reason, ()) for entry in FRAMEWORKS
+        )
     try:
         split = planned_split(document, reopened(document, where, memo, rank_at))
     except InputError as fault:
-        return tuple(LaunchText(entry.key, entry.name, entry.file, "", _reason(fault), ()) for entry in FRAMEWORKS)
+        return tuple(
+            LaunchText(entry.key, entry.name, entry.file, "", _reason(fault), ())
+            for entry in FRAMEWORKS
+        )
     return tuple(_launch(framework, split) for framework in FRAMEWORKS)
 
 
 def _launch(framework: Framework, split: Split) -> LaunchText:
     named = (framework.key, framework.name, framework.file)
     try:
-        return LaunchText(*named, launch_text(framework, split), "", tuple(deviations(framework, split)))
+        return LaunchText(
+            *named, launch_text(framework, split), "", tuple(deviations(framework, split))
+        )
     except InputError as fault:
         return LaunchText(*named, "", _reason(fault), ())
 
@@ -50,8 +58,8 @@ def launch_texts(document: Mapping[str, Any], where: str) -> dict[str, tuple[Lau
 
 
 def with_launches(document: dict[str, Any], rank_at: RankAt | None = None) -> dict[str, Any]:
-    """The document with what launching means for each of its plans: by framework, the refusal and the deviations;
-    ``rank_at`` gives the ranks of its choices where they are at hand."""
+    """The document with what launching means for each of its plans: by framework, the refusal and
+    the deviations; ``rank_at`` gives the ranks of its choices where they are at hand."""
     memo = Memo()
     by_row = {
         id(plan.row): {
@@ -64,7 +72,9 @@ def with_launches(document: dict[str, Any], rank_at: RankAt | None = None) -> di
 
     def with_launch(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return (
-            None if row is None else {**row, "launch": by_row.get(id(row), best if row.get("plan") is None else None)}
+            None
+            if row is None
+            else {**row, "launch": by_row.get(id(row), best if row.get("plan") is None else None)}
         )
 
     rows = [with_launch(row) for row in document["alternatives"]]

@@ -10,7 +10,8 @@ from phaze.export.maxtext_mesh import degrees_in_words, fills_no_slices
 from phaze.export.source import Split
 
 VERSION = "MaxText 0.2.5"
-NAMED = ("llama2-7b", "llama3-8b", "llama3-70b", "llama3.1-405b", "mixtral-8x7b", "mixtral-8x22b", "qwen3-30b-a3b",
+NAMED = ("llama2-7b", "llama3-8b", "llama3-70b", "llama3.1-405b", "mixtral-8x7b", "mixtral-8x22b",
+"qwen3-30b-a3b",
          "qwen3-235b-a22b", "gpt-oss-120b", "gpt3-175b")  # fmt: skip
 MODELS: Mapping[str, str] = MappingProxyType(
     {
@@ -71,7 +72,10 @@ def _has_no_model(split: Split) -> bool:
 
 
 LIMITS = (
-    Limit(lambda split: split.chip.startswith(ELSEWHERE), "a plan for {split.chip}", "{version} runs on TPUs and GPUs"),
+    Limit(lambda split: split.chip.startswith(ELSEWHERE), "a plan for {split.chip}", (
+        "{version} runs on "
+        "TPUs and GPUs"
+    )),
     Limit(_has_no_model,
           "{version} has no such model",
           f"its own are {', '.join(sorted(MODELS))}, or --llama by sizes"),
@@ -89,7 +93,10 @@ LIMITS = (
           "expert parallelism over {split.expert} ranks with ZeRO {split.zero}",
           "{version} shards weights over these ranks too; plan with --zero 3"),
     Limit(lambda split: split.data % split.expert != 0 or (split.expert > 1 and split.expert_tensor != split.tensor),
-          "experts over {split.expert} ranks of {split.expert_tensor} each, {split.data} replicas of {split.tensor}",
+          (
+              "experts over {split.expert} ranks of {split.expert_tensor} each, {split.data} "
+              "replicas of {split.tensor}"
+          ),
           "{version} splits experts as all else; plan with --tensor 1"),
     Limit(lambda split: split.shards > 1
           and (split.zero != 3 or split.context > 1 or (split.data // split.expert) % split.shards != 0),
@@ -97,11 +104,18 @@ LIMITS = (
           "{version} has groups of whole replicas with ZeRO 3; plan without --shard"),
     Limit(lambda split: split.context > 1 and split.context_way not in _ways(split),
           "a sequence shared by {split.context_way}",
-          lambda split: f"{VERSION} has {', '.join(_ways(split))} here; plan with --context-way {WAYS[0]}"),
+          lambda split: (
+              f"{VERSION} has {', '.join(_ways(split))} here; plan with --context-way "
+              f"{WAYS[0]}"
+          )),
     Limit(lambda split: split.precision not in ("bf16", "fp32", *recipes(split)),
           "products in {split.precision}",
-          lambda split: f"{VERSION} has {', '.join(recipes(split))} here; plan with one or in bf16"),
-    # Scales of the steps before are kept from pass to pass, which its accumulation of gradients does not do.
+          lambda split: (
+              f"{VERSION} has {', '.join(recipes(split))} here; "
+              "plan with one or in bf16"
+          )),
+    # Scales of the steps before are kept from pass to pass, which its accumulation of gradients
+    # does not do.
     Limit(lambda split: split.precision == "fp8-delayed" and split.rounds > 1 and split.pipeline == 1,
           "{split.precision} over {split.rounds} microbatches",
           "{version} does not add up their gradients; plan with a larger microbatch"),
@@ -111,7 +125,13 @@ LIMITS = (
     Limit(lambda split: split.optimizer not in ("adam", "sgd"),
           "the optimizer {split.optimizer}",
           "{version} has adam and sgd; plan with one"),
-    Limit(has_special_state, "an optimizer's state of its own types", "plan with a stack without [state]"),
+    Limit(has_special_state, (
+        "an optimizer's state of "
+        "its own types"
+    ), (
+        "plan with a stack "
+        "without [state]"
+    )),
     Limit(lambda split: split.context > 1 and split.attention == "eager",
           "eager attention over a shared sequence",
           "plan with --attention fused"),
@@ -120,7 +140,10 @@ LIMITS = (
           "{version} cuts equal dense blocks into stages; plan without one"),
     Limit(lambda split: split.pipeline > 1 and split.schedule != "gpipe",
           "the pipeline schedule {split.schedule}",
-          "{version} runs all forward passes first; plan with --family gpipe, or with the stack maxtext"),
+          (
+              "{version} runs all forward passes first; plan with --family gpipe, or with "
+              "the stack maxtext"
+          )),
     Limit(lambda split: split.pipeline > 1 and len({blocks for blocks, _, _ in split.stages}) > 1,
           "its stages are uneven",
           "{version} has even ones; plan with other stages"),
@@ -131,6 +154,9 @@ LIMITS = (
           lambda split: f"{Fraction(together(split), split.processes)} sequences a device",
           "{version} rounds them down; plan with another microbatch"),
     Limit(fills_no_slices,
-          lambda split: f"{split.processes} devices on nodes of {split.node}, their degrees {degrees_in_words(split)}",
+          lambda split: (
+              f"{split.processes} devices on nodes of {split.node}, their degrees "
+              f"{degrees_in_words(split)}"
+          ),
           "{version} needs degrees that fill whole nodes; plan for other devices"),
 )  # fmt: skip

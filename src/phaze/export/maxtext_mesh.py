@@ -1,7 +1,9 @@
-"""MaxText's mesh: named axes over the devices, each with a degree inside a slice (``ici``) and one across (``dcn``).
+"""MaxText's mesh: named axes over the devices, each with a degree inside a slice (``ici``) and one
+across (``dcn``).
 
-A slice is a TPU pod or a node of GPUs. Weights are shared out over the axes fsdp, context and expert alike; the axis
-data replicates them. Of a plan the axes that lie nearest to each other come first.
+A slice is a TPU pod or a node of GPUs. Weights are shared out over the axes fsdp, context and
+expert alike; the axis data replicates them. Of a plan the axes that lie nearest to each other come
+first.
 """
 
 from collections.abc import Mapping
@@ -24,7 +26,14 @@ REASONS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Every axis of a plan."""
-NOT_PRICED = ("diloco", "fsdp_transpose", "sequence", "context_usp_ulysses", "context_autoregressive", "autoregressive")
+NOT_PRICED = (
+    "diloco",
+    "fsdp_transpose",
+    "sequence",
+    "context_usp_ulysses",
+    "context_autoregressive",
+    "autoregressive",
+)
 """Axes that no plan of phaze has."""
 LEFT_OPEN = (("ici", "fsdp"), ("dcn", "data"))
 """Degrees that a file without them leaves to the number of devices, -1."""
@@ -42,7 +51,11 @@ def axes(split: Split) -> dict[str, int]:
     }
     sharing = {"fsdp": replicas // groups if split.zero == 3 else 1, "data": groups}
     stages = {"pipeline": split.pipeline}
-    return {**near, **stages, **sharing} if split.order == "pipeline" else {**near, **sharing, **stages}
+    return (
+        {**near, **stages, **sharing}
+        if split.order == "pipeline"
+        else {**near, **sharing, **stages}
+    )
 
 
 def inside(split: Split) -> dict[str, int]:
@@ -83,7 +96,9 @@ def _flag(place: str, axis: str) -> Flag:
         return degree // within if degree // within > 1 or axis == "data" else None
 
     default = -1 if (place, axis) in LEFT_OPEN else 1
-    return Flag(_key(place, axis), "devices", encode, f"{PLACES[place]}: {REASONS[axis]}", default=default)
+    return Flag(
+        _key(place, axis), "devices", encode, f"{PLACES[place]}: {REASONS[axis]}", default=default
+    )
 
 
 MESH = (
@@ -106,10 +121,15 @@ def degrees(values: Values) -> dict[str, int]:
             remedy = f"state all but one and give --devices, a multiple of {stated}"
             raise values.file_fault(seen, remedy)
         counts[left_open[0]] = values.devices // stated
-    whole = {axis: counts[_key("ici", axis)] * counts[_key("dcn", axis)] for axis in (*REASONS, *NOT_PRICED)}
+    whole = {
+        axis: counts[_key("ici", axis)] * counts[_key("dcn", axis)]
+        for axis in (*REASONS, *NOT_PRICED)
+    }
     for axis in NOT_PRICED:
         if whole[axis] > 1:
             raise values.fault(_key("ici", axis), "it is not priced", "leave it at 1")
     if whole["tensor"] > 1 and whole["tensor_sequence"] > 1:
-        raise values.fault("ici_tensor_parallelism", "tensors are split over two axes", "use one of them")
+        raise values.fault(
+            "ici_tensor_parallelism", "tensors are split over two axes", "use one of them"
+        )
     return whole

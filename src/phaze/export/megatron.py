@@ -1,7 +1,8 @@
 """Launch flags of Megatron-LM, by the parser and the checks of Megatron Core 0.19.2.
 
-ZeRO 1 is the distributed optimizer, ZeRO 2 and 3 are Megatron-FSDP, which stands beside tensor parallelism but is not
-documented beside a pipeline. ``tests/export/against_releases.py`` gives every kind of plan to the release itself.
+ZeRO 1 is the distributed optimizer, ZeRO 2 and 3 are Megatron-FSDP, which stands beside tensor
+parallelism but is not documented beside a pipeline. ``tests/export/against_releases.py`` gives
+every kind of plan to the release itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,12 @@ from phaze.export.megatron_model import (
     stated_sizes,
 )
 from phaze.export.megatron_pipeline import PIPELINE, PIPELINE_LIMITS, stated_stages
-from phaze.export.megatron_shared import SHARED, SHARED_LIMITS, adjacent_stages, require_priced_groups
+from phaze.export.megatron_shared import (
+    SHARED,
+    SHARED_LIMITS,
+    adjacent_stages,
+    require_priced_groups,
+)
 from phaze.export.notation import aligned, not_as_planned, shell_value
 from phaze.export.shell import flags_of, words_of
 from phaze.export.source import Split
@@ -30,7 +36,9 @@ from phaze.graph.saved.modes import ALTERNATE, JOIN, OFFLOAD
 
 VERSION = "Megatron-LM with Megatron Core 0.19.2"
 CONNECTIONS, OFFLOADS = "CUDA_DEVICE_MAX_CONNECTIONS", "NVTE_CPU_OFFLOAD_V1"
-SHARDING: Mapping[int, str] = MappingProxyType({0: "no_shard", 1: "optim", 2: "optim_grads", 3: "optim_grads_params"})
+SHARDING: Mapping[int, str] = MappingProxyType(
+    {0: "no_shard", 1: "optim", 2: "optim_grads", 3: "optim_grads_params"}
+)
 """Megatron-FSDP's strategy by ZeRO stage."""
 HYBRID = "products in fp8: E4M3 forward, E5M2 for gradients"
 FP8_RECIPES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
@@ -38,7 +46,11 @@ FP8_RECIPES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "fp8": ("delayed", "hybrid", HYBRID),
         "fp8-delayed": ("delayed", "hybrid", HYBRID),
         "fp8-tensorwise": ("tensorwise", "hybrid", HYBRID),
-        "fp8-block": ("blockwise", "e4m3", "products in fp8: E4M3 with a scale for every 128 values"),
+        "fp8-block": (
+            "blockwise",
+            "e4m3",
+            "products in fp8: E4M3 with a scale for every 128 values",
+        ),
         "mxfp8": ("mxfp8", "e4m3", "products in fp8: E4M3 with a scale for every 32 values"),
     }
 )
@@ -53,8 +65,11 @@ DTYPES: Mapping[str, tuple[str, Mapping[float, str]]] = MappingProxyType(
 )
 """Megatron-LM's word for a part of the optimizer's state, and its types by bytes."""
 OFFLOADED = "attn_norm qkv_linear core_attn attn_proj mlp_norm expert_fc1 moe_act"
-"""What Megatron Core 0.19 can keep in the memory of the host where it cannot keep whole blocks there."""
-BACKENDS: Mapping[str, str | None] = MappingProxyType({"auto": None, "unfused": "eager", "local": "eager"})
+"""What Megatron Core 0.19 can keep in the memory of the host where it cannot keep whole blocks
+there."""
+BACKENDS: Mapping[str, str | None] = MappingProxyType(
+    {"auto": None, "unfused": "eager", "local": "eager"}
+)
 """Attention by its backends; every other one is fused."""
 
 
@@ -95,34 +110,60 @@ def _dtype_limit(part: str, types: Mapping[float, str]) -> Limit:
 BATCH = (
     Flag("--use-tp-pp-dp-mapping", "", True, "stages of a replica adjacent, replicas further apart",
          needed=adjacent_stages),
-    Flag("--micro-batch-size", "microbatch", SAME, "sequences that pass the pipeline together", default=1),
-    Flag("--global-batch-size", "batch", SAME, "{split.rounds} microbatches in each of {split.data} replicas"),
+    Flag("--micro-batch-size", "microbatch", SAME, (
+        "sequences that pass the "
+        "pipeline together"
+    ), default=1),
+    Flag("--global-batch-size", "batch", SAME, (
+        "{split.rounds} microbatches in each of "
+        "{split.data} replicas"
+    )),
     Flag("--nproc-per-node", "devices"),
     Flag("--nnodes", "devices", default=1),
 )  # fmt: skip
 RECOMPUTE = (
     Flag("--cpu-offloading-num-layers", "recompute", lambda split: split.blocks - 1,
-         "activations wait in the memory of the host, those of the last block on the device", needed=_offloads_blocks),
+         (
+             "activations wait in the memory of the host, those of the last block on the "
+             "device"
+         ), needed=_offloads_blocks),
     *when(
         lambda split: _offloads(split) and not _offloads_blocks(split),
-        Flag("--fine-grained-activation-offloading", "recompute", True, "activations wait in the memory of the host"),
-        Flag("--offload-modules", "recompute", OFFLOADED, "all that can: inside a dense MLP they stay on the device"),
+        Flag("--fine-grained-activation-offloading", "recompute", True, (
+            "activations wait in the "
+            "memory of the host"
+        )),
+        Flag("--offload-modules", "recompute", OFFLOADED, (
+            "all that can: inside a dense MLP they "
+            "stay on the device"
+        )),
     ),
     *when(
         lambda split: split.recompute[0] == "full",
-        Flag("--recompute-granularity", "recompute", "full", "every block runs its forward pass again"),
+        Flag("--recompute-granularity", "recompute", "full", (
+            "every block runs its "
+            "forward pass again"
+        )),
         Flag("--recompute-method", "recompute", "uniform", "block by block"),
         Flag("--recompute-num-layers", "recompute", "1", "only the input of each block is kept"),
     ),
     *when(
         lambda split: split.recompute[0] == "selective",
-        Flag("--recompute-granularity", "recompute", "selective", "only what is cheap to compute again"),
-        Flag("--recompute-modules", "recompute", "core_attn", "scores, softmax and dropout of attention"),
+        Flag("--recompute-granularity", "recompute", "selective", (
+            "only what is cheap to "
+            "compute again"
+        )),
+        Flag("--recompute-modules", "recompute", "core_attn", (
+            "scores, softmax and dropout "
+            "of attention"
+        )),
     ),
     *when(
-        lambda split: split.recompute[0] not in ("none", "full", "selective") and not _offloads(split),
+        lambda split: split.recompute[0] not in ("none", "full",
+        "selective") and not _offloads(split),
         Flag("--recompute-granularity", "recompute", "selective", "parts of every block"),
-        Flag("--recompute-modules", "recompute", lambda split: split.recompute[0].replace(JOIN, " "),
+        Flag("--recompute-modules", "recompute",
+        lambda split: split.recompute[0].replace(JOIN, " "),
              "the parts that are recomputed"),
     ),
     Flag("--recompute-activations", "recompute"),
@@ -148,21 +189,37 @@ PRECISION = (
 )  # fmt: skip
 OPTIMIZER = (
     Flag("--optimizer", "optimizer", SAME, "as planned", Values.value),
-    Flag("--sgd-momentum", "", "0.0", "the plan keeps no momentum", needed=lambda split: split.optimizer == "sgd"),
-    Flag("--use-distributed-optimizer", "zero", True, "ZeRO 1: each replica keeps its share of the state",
+    Flag("--sgd-momentum", "", "0.0", "the plan keeps no momentum",
+    needed=lambda split: split.optimizer == "sgd"),
+    Flag("--use-distributed-optimizer", "zero", True, (
+        "ZeRO 1: each replica keeps its "
+        "share of the state"
+    ),
          needed=lambda split: split.zero == 1),
     *when(
         above_one("zero"),
         Flag("--use-megatron-fsdp", "zero", True, "ZeRO {split.zero}"),
         Flag("--data-parallel-sharding-strategy", "zero", SHARDING,
-             lambda split: f"each replica keeps its share of state, gradients{' and weights' * (split.zero == 3)}",
+             lambda split: (
+                 "each replica keeps its share of state, "
+                 f"gradients{' and weights' * (split.zero == 3)}"
+             ),
              with_others, default="no_shard"),
         Flag("--use-distributed-optimizer", "zero", True, "Megatron-FSDP needs it"),
-        Flag("--no-gradient-accumulation-fusion", "", True, "Megatron-FSDP needs it before Transformer Engine 2.10"),
-        Flag("--ckpt-format", "", "fsdp_dtensor", "the one form of checkpoint that Megatron-FSDP writes"),
+        Flag("--no-gradient-accumulation-fusion", "", True, (
+            "Megatron-FSDP needs it before "
+            "Transformer Engine 2.10"
+        )),
+        Flag("--ckpt-format", "", "fsdp_dtensor", (
+            "the one form of checkpoint that "
+            "Megatron-FSDP writes"
+        )),
     ),
     Flag("--num-distributed-optimizer-instances", "shards", SAME,
-         "{split.shards} groups of {split.shard} ranks shard state, and reduce over each other", default=1,
+         (
+             "{split.shards} groups of {split.shard} ranks shard state, and reduce over each "
+             "other"
+         ), default=1,
          needed=above_one("shards")),
     *when(
         _has_other_state,
@@ -176,7 +233,10 @@ OPTIMIZER = (
              "the plan assumes overlapped synchronisation"),
     ),
     Flag("--attention-backend", "attention", {"eager": "unfused", "fused": "flash"},
-         {"eager": "the plan keeps the scores; auto may be faster and smaller", "fused": "scores never leave the chip"},
+         {"eager": (
+             "the plan keeps the scores; auto may be "
+             "faster and smaller"
+         ), "fused": "scores never leave the chip"},
          lambda values, name: BACKENDS.get(values.value(name) or "auto", "fused")),
 )  # fmt: skip
 LIMITS = (
@@ -219,7 +279,9 @@ def _recompute(values: Values) -> str:
 def _zero(values: Values) -> int:
     if "--use-megatron-fsdp" not in values:
         return int("--use-distributed-optimizer" in values)
-    strategy = values.choice("--data-parallel-sharding-strategy", "strategy", tuple(SHARDING.values()))
+    strategy = values.choice(
+        "--data-parallel-sharding-strategy", "strategy", tuple(SHARDING.values())
+    )
     return next(zero for zero, name in SHARDING.items() if name == strategy)
 
 
@@ -234,7 +296,10 @@ def _precision(values: Values) -> str:
 
 def _together(values: Values) -> dict[str, Any]:
     """What several flags state together."""
-    offloads = values.count("--cpu-offloading-num-layers") or "--fine-grained-activation-offloading" in values
+    offloads = (
+        values.count("--cpu-offloading-num-layers")
+        or "--fine-grained-activation-offloading" in values
+    )
     ranks, sizes = values.count("--nproc-per-node"), stated_sizes(values)
     is_fp16 = "--fp16" in values and _precision(values) == "bf16"
     require_priced_groups(values)
@@ -256,19 +321,31 @@ def environment(split: Split) -> str:
     if split.zero > 1:
         text = f"unset {CONNECTIONS}  # Megatron-FSDP refuses to start with 1\n"
     elif split.tensor > 1 or split.context > 1:
-        text = f"export {CONNECTIONS}=1  # tensor and context parallelism need it on GPUs before Blackwell\n"
+        text = (
+            f"export {CONNECTIONS}=1  # tensor and context parallelism need it on GPUs "
+            "before Blackwell\n"
+        )
     if _offloads(split) and split.pipeline > 1:
-        text += f"export {OFFLOADS}=1  # weights stay on the device, with Transformer Engine 2.10 or later\n"
+        text += (
+            f"export {OFFLOADS}=1  # weights stay on the device, with Transformer Engine "
+            "2.10 or later\n"
+        )
     return text
 
 
 def _write(split: Split, lines: Sequence[Line], deviations: Sequence[str]) -> str:
     """A shell file that sets MEGATRON_FLAGS."""
     rows = [(f"  {line.name} {shell_value(line.value)}".rstrip(), line.reason) for line in lines]
-    vocabulary = f" of {split.sizes['vocabulary']:,} words, as planned," if "vocabulary" in split.sizes else ""
+    vocabulary = (
+        f" of {split.sizes['vocabulary']:,} words, as planned,"
+        if "vocabulary" in split.sizes
+        else ""
+    )
     return (
-        f"# {split.model} on {split.processes} x {split.chip}: flags for {VERSION}, by phaze {__version__}.\n"
-        f"# The data-parallel degree, {split.data}, follows from the {split.processes} processes that are started.\n"
+        f"# {split.model} on {split.processes} x {split.chip}: flags for {VERSION}, by "
+        f"phaze {__version__}.\n"
+        f"# The data-parallel degree, {split.data}, follows from the {split.processes} "
+        "processes that are started.\n"
         f"{not_as_planned(deviations)}{environment(split)}MEGATRON_FLAGS=(\n{aligned(rows)}\n)\n"
         f"# Then, with data, a tokenizer{vocabulary} and a learning rate of your own,\n"
         f"# and torchrun's own options for {split.processes} processes:\n"

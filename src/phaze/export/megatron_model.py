@@ -1,4 +1,5 @@
-"""What Megatron-LM must be told of a model itself: its sizes and its kind, by Megatron Core 0.19.2, both ways."""
+"""What Megatron-LM must be told of a model itself: its sizes and its kind, by Megatron Core 0.19.2,
+both ways."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -12,16 +13,20 @@ from phaze.export.values import Values
 GPT, BERT = "pretrain_gpt.py", "pretrain_bert.py"
 SCRIPTS: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys(("gpt", "gpt2-xl", "gpt3-175b", "megatron-gpt2-54", "megatron-gpt2-72"), GPT),
+        **dict.fromkeys(
+            ("gpt", "gpt2-xl", "gpt3-175b", "megatron-gpt2-54", "megatron-gpt2-72"), GPT
+        ),
         **dict.fromkeys(("bert-large", "megatron-bert-large"), BERT),
     }
 )
 """The script that trains a model which is no llama."""
-# The blocks of DeepSeek-V3 and of Kimi K2, which has more experts, fewer heads and one group of experts.
+# The blocks of DeepSeek-V3 and of Kimi K2, which has more experts, fewer heads and one group of
+# experts.
 LATENT: Mapping[str, int] = MappingProxyType(
     {"mlp": 18432, "expert_mlp": 2048, "shared_mlp": 2048, "active": 8, "latent": 1, "qk_norm": 1}
 )
-# What a named llama's sizes are beyond those that phaze models lists, by its published configuration.
+# What a named llama's sizes are beyond those that phaze models lists, by its published
+# configuration.
 LLAMAS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
         "llama": {},
@@ -29,15 +34,33 @@ LLAMAS: Mapping[str, Mapping[str, int]] = MappingProxyType(
         "llama2-7b": {"mlp": 11008, "kv_heads": 32},
         "llama3-8b": {"mlp": 14336, "kv_heads": 8, "rotary_base": 500000},
         "llama3-70b": {"mlp": 28672, "kv_heads": 8, "rotary_base": 500000},
-        "mixtral-8x7b": {"mlp": 14336, "kv_heads": 8, "rotary_base": 1000000, "experts": 8, "active": 2},
-        "mixtral-8x22b": {"mlp": 16384, "kv_heads": 8, "rotary_base": 1000000, "experts": 8, "active": 2},
+        "mixtral-8x7b": {
+            "mlp": 14336,
+            "kv_heads": 8,
+            "rotary_base": 1000000,
+            "experts": 8,
+            "active": 2,
+        },
+        "mixtral-8x22b": {
+            "mlp": 16384,
+            "kv_heads": 8,
+            "rotary_base": 1000000,
+            "experts": 8,
+            "active": 2,
+        },
         "llama3.1-405b": {"mlp": 53248, "kv_heads": 8, "rotary_base": 500000},
         "nemotron-4-340b": {"mlp": 73728, "kv_heads": 8, "gated": 0, "layer_norm": 1},
         "qwen3-30b-a3b": {"mlp": 6144, "kv_heads": 4, "head_dim": 128, "rotary_base": 1000000}
         | {"experts": 128, "active": 8, "expert_mlp": 768, "qk_norm": 1},
         "qwen3-235b-a22b": {"mlp": 12288, "kv_heads": 4, "head_dim": 128, "rotary_base": 1000000}
         | {"experts": 128, "active": 8, "expert_mlp": 1536, "qk_norm": 1},
-        "deepseek-v3": {**LATENT, "experts": 256, "dense_layers": 3, "groups": 8, "active_groups": 4},
+        "deepseek-v3": {
+            **LATENT,
+            "experts": 256,
+            "dense_layers": 3,
+            "groups": 8,
+            "active_groups": 4,
+        },
         "kimi-k2": {**LATENT, "experts": 384, "dense_layers": 1},
     }
 )
@@ -50,7 +73,10 @@ NOT_THERE: Mapping[str, str] = MappingProxyType(
         "opt-350m": "it has no blocks with the norm behind and projections around them",
         "gemma-2-27b": "it has no blocks with norms before and behind each part and capped scores",
         "grok-1": "it has no experts with a gated GELU, and no norms behind each part",
-        "gpt-oss-120b": "it is planned with attention sinks and windows in every second block, which flags do not tell",
+        "gpt-oss-120b": (
+            "it is planned with attention sinks and windows in every second block, which "
+            "flags do not tell"
+        ),
     }
 )
 USUAL_ACTIVE = 2
@@ -112,9 +138,18 @@ def _perceptron(split: Split) -> int | None:
     return sizes.get("mlp", sizes.get("expert_mlp"))
 
 
-def _size(name: str, size: str, reason: str = "of the model", needed: Condition = lambda split: True) -> Flag:
+def _size(
+    name: str, size: str, reason: str = "of the model", needed: Condition = lambda split: True
+) -> Flag:
     """A flag that states a size of the model, where it has it."""
-    return Flag(name, f"sizes.{size}", lambda split: sizes_of(split).get(size), reason, with_others, needed=needed)
+    return Flag(
+        name,
+        f"sizes.{size}",
+        lambda split: sizes_of(split).get(size),
+        reason,
+        with_others,
+        needed=needed,
+    )
 
 
 IS_LLAMA, HAS_LAYER_NORM = _llama(lambda sizes: True), _has("layer_norm")
@@ -124,12 +159,15 @@ SIZES = (
     _size("--num-attention-heads", "heads"),
     Flag("--ffn-hidden-size", "sizes.mlp", _perceptron, "of the model"),
     Flag("--vocab-size", "sizes.vocabulary"),
-    Flag("--group-query-attention", "model", True, "heads share keys and values", needed=_llama(_shares_keys)),
+    Flag("--group-query-attention", "model", True, "heads share keys and values",
+    needed=_llama(_shares_keys)),
     _size("--num-query-groups", "kv_heads", needed=_llama(_shares_keys)),
     _size("--kv-channels", "head_dim", "size of a head", _llama(_widens_heads)),
 )  # fmt: skip
 BLOCKS = (
-    Flag("--swiglu", "model", True, "gated MLP", needed=_llama(lambda sizes: sizes.get("gated", 1))),
+    Flag(
+        "--swiglu", "model", True, "gated MLP", needed=_llama(lambda sizes: sizes.get("gated", 1))
+    ),
     Flag("--squared-relu", "model", True, "no gate", needed=_lacks("gated", 1)),
     *when(
         HAS_LAYER_NORM,
@@ -147,7 +185,8 @@ BLOCKS = (
         Flag("--hidden-dropout", "", "0.0", "the model has no dropout"),
         Flag("--rotary-base", "", lambda split: sizes_of(split).get("rotary_base"), "of the model"),
     ),
-    # Multi-head latent attention as published: ranks of the compressed queries, keys and values, widths of a head.
+    # Multi-head latent attention as published: ranks of the compressed queries, keys and values,
+    # widths of a head.
     *when(
         _has("latent"),
         Flag("--multi-latent-attention", "", True, "of the model"),
@@ -165,8 +204,12 @@ EXPERTS = (
         _size("--moe-router-topk", "active", "experts of a token"),
         _size("--moe-ffn-hidden-size", "expert_mlp", "width of an expert"),
     ),
-    _size("--moe-shared-expert-intermediate-size", "shared_mlp", needed=_has("experts", "shared_mlp")),
-    Flag("--moe-layer-freq", "sizes.dense_layers", _layers_with_experts, "the first layers have no experts",
+    _size("--moe-shared-expert-intermediate-size", "shared_mlp",
+    needed=_has("experts", "shared_mlp")),
+    Flag("--moe-layer-freq", "sizes.dense_layers", _layers_with_experts, (
+        "the first layers have "
+        "no experts"
+    ),
          needed=_has("experts", "dense_layers")),
     *when(
         _has("experts", "latent"),
@@ -175,17 +218,21 @@ EXPERTS = (
     ),
     *when(
         _llama(lambda sizes: "experts" in sizes and sizes.get("groups", 1) > 1),
-        Flag("--moe-router-num-groups", "", lambda split: sizes_of(split)["groups"], "groups of experts"),
-        Flag("--moe-router-group-topk", "", lambda split: sizes_of(split)["active_groups"], "groups of a token"),
+        Flag("--moe-router-num-groups", "", lambda split: sizes_of(split)["groups"],
+        "groups of experts"),
+        Flag("--moe-router-group-topk", "", lambda split: sizes_of(split)["active_groups"],
+        "groups of a token"),
     ),
 )  # fmt: skip
 MODEL = (
     *SIZES,
     *BLOCKS,
     *EXPERTS,
-    Flag("--untie-embeddings-and-output-weights", "model", True, "of the model", needed=_lacks("tied", 0)),
+    Flag("--untie-embeddings-and-output-weights", "model", True, "of the model",
+    needed=_lacks("tied", 0)),
     Flag("--seq-length", "sequence", SAME, "positions of a sequence"),
-    Flag("--max-position-embeddings", "", lambda split: max(split.sequence, sizes_of(split).get("positions", 0)),
+    Flag("--max-position-embeddings", "",
+    lambda split: max(split.sequence, sizes_of(split).get("positions", 0)),
          "positions that the model knows", needed=lambda split: split.sequence is not None),
 )  # fmt: skip
 """Sizes and kind of the model."""
@@ -193,7 +240,11 @@ MODEL = (
 
 def stated_sizes(values: Values) -> dict[str, int]:
     """The sizes that a file states; of a mixture of experts also those that follow from them."""
-    names = {flag.name: flag.field.removeprefix("sizes.") for flag in MODEL if flag.field.startswith("sizes.")}
+    names = {
+        flag.name: flag.field.removeprefix("sizes.")
+        for flag in MODEL
+        if flag.field.startswith("sizes.")
+    }
     pattern = "--moe-layer-freq"
     experts = {flag.name for flag in EXPERTS}
     counts = {
@@ -221,9 +272,15 @@ def stated_model(values: Values, sizes: Mapping[str, int]) -> dict[str, Any]:
     needed, sequence = ("layers", "hidden", "heads", "vocabulary"), values.count("--seq-length")
     if sequence is None or any(size not in sizes for size in needed):
         return {}
-    if "--multi-latent-attention" in values or "--qk-layernorm" in values:  # neither family has these
+    if (
+        "--multi-latent-attention" in values or "--qk-layernorm" in values
+    ):  # neither family has these
         return {}
-    whole = {**sizes, "sequence": sequence, "tied": "--untie-embeddings-and-output-weights" not in values}
+    whole = {
+        **sizes,
+        "sequence": sequence,
+        "tied": "--untie-embeddings-and-output-weights" not in values,
+    }
     gated = "--swiglu" in values
     if "experts" in sizes:
         return {"moe": whole} if gated else {}

@@ -1,7 +1,8 @@
 """Pipelines as Megatron-LM cuts them, by the parser of Megatron Core 0.19.2, both ways.
 
-A pipeline is told as a layout, ``--pipeline-model-parallel-layout``: E what lies before the blocks, t a block, L what
-lies after them, ``|`` between stages; with chunks, the stages of the first chunk of all ranks come first.
+A pipeline is told as a layout, ``--pipeline-model-parallel-layout``: E what lies before the blocks,
+t a block, L what lies after them, ``|`` between stages; with chunks, the stages of the first chunk
+of all ranks come first.
 """
 
 import re
@@ -21,7 +22,8 @@ PART = "--num-layers-per-virtual-pipeline-stage"
 
 
 def layout(split: Split) -> str:
-    """The pipeline as a layout string; chunk c of rank r is the stage c * ranks + r of the string."""
+    """The pipeline as a layout string; chunk c of rank r is the stage c * ranks + r of the
+    string."""
     order = [stage for _ in range(split.chunks) for stage in split.stages]
     parts = []
     for number, (blocks, before, after) in enumerate(order):
@@ -38,12 +40,22 @@ def _stage(blocks: int, before: bool, after: bool) -> str:
 
 def layout_parts(text: str, where: str) -> list[int]:
     """Blocks of every part of a pipeline layout (``Et*3|t*4|t*4|t*3L``)."""
-    plain = re.sub(r"\(([^()]*)\)\*([0-9]{1,4})", lambda match: match[1] * int(match[2]), text.replace(",", ""))
+    plain = re.sub(
+        r"\(([^()]*)\)\*([0-9]{1,4})", lambda match: match[1] * int(match[2]), text.replace(",", "")
+    )
     plain = re.sub(r"([A-Za-z|])\*([0-9]{1,4})", lambda match: match[1] * int(match[2]), plain)
     parts = plain.split("|")
     strange = sorted(set(plain) - set("EtL|"))
-    if strange or not plain or "E" not in parts[0] or "L" not in parts[-1] or plain.count("E") + plain.count("L") != 2:
-        seen = f"'{text}' is not a layout of one decoder" + (f" ({', '.join(strange)})" if strange else "")
+    if (
+        strange
+        or not plain
+        or "E" not in parts[0]
+        or "L" not in parts[-1]
+        or plain.count("E") + plain.count("L") != 2
+    ):
+        seen = f"'{text}' is not a layout of one decoder" + (
+            f" ({', '.join(strange)})" if strange else ""
+        )
         raise InputError(where, seen, "E first, t a block, L last, | between stages")
     return [part.count("t") for part in parts]
 
@@ -51,7 +63,12 @@ def layout_parts(text: str, where: str) -> list[int]:
 def _needs_layout(split: Split) -> bool:
     """Whether Megatron-LM would cut the pipeline otherwise without being told."""
     first, last = split.stages[0], split.stages[-1]
-    is_even = len({blocks for blocks, _, _ in split.stages}) == 1 and first[1] and last[2] and split.chunks == 1
+    is_even = (
+        len({blocks for blocks, _, _ in split.stages}) == 1
+        and first[1]
+        and last[2]
+        and split.chunks == 1
+    )
     return split.pipeline > 1 and not is_even
 
 
@@ -64,7 +81,8 @@ def _layout_reason(split: Split) -> str:
 PIPELINE = (
     Flag("--pipeline-model-parallel-size", "pipeline", SAME,
          lambda split: "no pipeline" if split.pipeline == 1 else "stages of a replica", default=1),
-    Flag(LAYOUT, "blocks", lambda split: f'"{layout(split)}"', _layout_reason, needed=_needs_layout),
+    Flag(LAYOUT, "blocks", lambda split: f'"{layout(split)}"', _layout_reason,
+    needed=_needs_layout),
     Flag("--num-virtual-stages-per-pipeline-rank", "chunks"),
     Flag(PART, "chunks"),
     Flag(FIRST, "blocks"),
@@ -74,7 +92,9 @@ PIPELINE = (
 
 def _uneven_chunk(split: Split) -> str:
     number, blocks = next(
-        (number, blocks) for number, (blocks, _, _) in enumerate(split.stages) if blocks % split.chunks
+        (number, blocks)
+        for number, (blocks, _, _) in enumerate(split.stages)
+        if blocks % split.chunks
     )
     return f"stage {number} has {blocks} blocks in {split.chunks} chunks"
 
@@ -87,9 +107,13 @@ PIPELINE_LIMITS = (
           "its stages are uneven",
           "Megatron-LM's layouts are for decoders; plan with even stages"),
     Limit(lambda split: split.pipeline > 1 and split.chunks > 1 and split.rounds % split.pipeline != 0,
-          "{split.rounds} microbatches of a replica are not a multiple of its {split.pipeline} stages",
+          (
+              "{split.rounds} microbatches of a replica are not a multiple of its "
+              "{split.pipeline} stages"
+          ),
           "Megatron-LM needs one; plan with another batch or without chunks"),
-    Limit(lambda split: split.pipeline > 1 and any(blocks % split.chunks for blocks, _, _ in split.stages),
+    Limit(lambda split: split.pipeline > 1 and any(blocks % split.chunks for blocks, _,
+    _ in split.stages),
           _uneven_chunk,
           "plan with chunks that divide the blocks of a stage"),
 )  # fmt: skip
@@ -108,7 +132,9 @@ def stated_stages(values: Values) -> dict[str, Any]:
             seen = f"parts of {part} layers do not divide {layers} layers over {pipeline} stages"
             raise values.fault(PART, seen, "give --num-layers, a multiple")
         chunks = layers // (pipeline * part)
-    first, last = ([] if count is None else [count] for count in (values.count(FIRST), values.count(LAST)))
+    first, last = (
+        [] if count is None else [count] for count in (values.count(FIRST), values.count(LAST))
+    )
     if not first and not last:
         return {"chunks": chunks}
     inner = pipeline - len(first) - len(last)

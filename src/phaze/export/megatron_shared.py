@@ -1,6 +1,7 @@
 """Ranks that share tensors, sequences and experts, as flags of Megatron Core 0.19.2, both ways.
 
-Without ``--expert-tensor-parallel-size`` experts are split as the tensor degree says, which a run means too.
+Without ``--expert-tensor-parallel-size`` experts are split as the tensor degree says, which a run
+means too.
 """
 
 from collections.abc import Mapping
@@ -30,8 +31,12 @@ def _hides_exchange(split: Split) -> bool:
 
 SHARED = (
     Flag("--tensor-model-parallel-size", "tensor", SAME, "width of a tensor group", default=1),
-    Flag("--sequence-parallel", "sequence_parallel", True, "norms and dropout split over the tensor group too",
-         lambda values, name: name in values, needed=lambda split: split.sequence_parallel and split.tensor > 1),
+    Flag("--sequence-parallel", "sequence_parallel", True, (
+        "norms and dropout split over the "
+        "tensor group too"
+    ),
+         lambda values, name: name in values,
+         needed=lambda split: split.sequence_parallel and split.tensor > 1),
     *when(
         above_one("context"),
         Flag("--context-parallel-size", "context", SAME, "ranks that share a sequence", default=1),
@@ -46,7 +51,10 @@ SHARED = (
          needed=lambda split: split.context > 1 and split.context_way == "hierarchical"),
     *when(
         has_experts,
-        Flag("--expert-model-parallel-size", "expert", SAME, "ranks that experts are distributed over", default=1),
+        Flag("--expert-model-parallel-size", "expert", SAME, (
+            "ranks that experts are "
+            "distributed over"
+        ), default=1),
         Flag("--expert-tensor-parallel-size", "expert_tensor", SAME, "ranks that share one expert"),
         Flag("--moe-grouped-gemm", "expert", True, "the experts of a rank as one product"),
         Flag("--moe-token-dispatcher-type", "",
@@ -60,7 +68,10 @@ SHARED = (
          needed=lambda split: has_experts(split) and split.deduplicated_exchange),
     *when(
         _hides_exchange,
-        Flag("--overlap-moe-expert-parallel-comm", "", True, "the plan assumes overlapped exchanges"),
+        Flag("--overlap-moe-expert-parallel-comm", "", True, (
+            "the plan assumes "
+            "overlapped exchanges"
+        )),
         Flag("--delay-wgrad-compute", "", True, "weight gradients run behind exchanges"),
     ),
     Flag("--moe-shared-expert-overlap", "", True, "exchanges overlap shared experts",

@@ -54,7 +54,9 @@ def flat_yaml(text: str, where: str) -> dict[str, Any]:
         match = re.fullmatch(r"([A-Za-z_]\w*):\s+(\S.*)", content)
         if match is None or match[1] in values:
             problem = "it is there twice" if match else "it is not a key with a plain value"
-            raise InputError(f"{where}: line {number}", problem, "phaze reads flat files of MaxText, key: value")
+            raise InputError(
+                f"{where}: line {number}", problem, "phaze reads flat files of MaxText, key: value"
+            )
         values[match[1]] = _scalar(match[2])
     return values
 
@@ -73,8 +75,11 @@ def tables_of(names: Collection[str]) -> set[str]:
     return {name.rpartition(".")[0] for name in names if "." in name}
 
 
-def dotted(raw: Mapping[str, Any], tables: Collection[str], where: str, form: str) -> dict[str, Any]:
-    """The keys of a document with those of ``tables`` by dotted names; ``form`` shows how a table is written."""
+def dotted(
+    raw: Mapping[str, Any], tables: Collection[str], where: str, form: str
+) -> dict[str, Any]:
+    """The keys of a document with those of ``tables`` by dotted names; ``form`` shows how a table
+    is written."""
     values: dict[str, Any] = {}
     for name, value in raw.items():
         if name not in tables:

@@ -1,7 +1,9 @@
-"""A plan as a trace for ui.perfetto.dev: the pipeline of one replica, and the passes of its most repeated layer.
+"""A plan as a trace for ui.perfetto.dev: the pipeline of one replica, and the passes of its most
+repeated layer.
 
-The Chrome trace event format: one process for each picture, one thread for each stage or row of cores, complete events
-(``ph`` X) with microseconds. Beyond ``MOST`` events the microbatches in the middle are left out and said to be.
+The Chrome trace event format: one process for each picture, one thread for each stage or row of
+cores, complete events (``ph`` X) with microseconds. Beyond ``MOST`` events the microbatches in the
+middle are left out and said to be.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +19,25 @@ MOST = 40_000
 def _named(process: int, name: str, threads: Sequence[str]) -> Iterator[dict[str, Any]]:
     yield {"ph": "M", "name": "process_name", "pid": process, "args": {"name": name}}
     for at, thread in enumerate(threads, start=1):
-        yield {"ph": "M", "name": "thread_name", "pid": process, "tid": at, "args": {"name": thread}}
-        yield {"ph": "M", "name": "thread_sort_index", "pid": process, "tid": at, "args": {"sort_index": at}}
+        yield {
+            "ph": "M",
+            "name": "thread_name",
+            "pid": process,
+            "tid": at,
+            "args": {"name": thread},
+        }
+        yield {
+            "ph": "M",
+            "name": "thread_sort_index",
+            "pid": process,
+            "tid": at,
+            "args": {"sort_index": at},
+        }
 
 
-def _event(process: int, thread: int, name: str, kind: str, start_s: float, length_s: float) -> dict[str, Any]:
+def _event(
+    process: int, thread: int, name: str, kind: str, start_s: float, length_s: float
+) -> dict[str, Any]:
     return {
         "ph": "X", "name": name, "cat": kind, "pid": process, "tid": thread,
         "ts": start_s * MICRO, "dur": length_s * MICRO,
@@ -34,12 +50,16 @@ def _pipeline(process: int, name: str, flow: Pipeline) -> Iterator[dict[str, Any
     kept = [k for k in range(pieces) if k < shown or k >= pieces - shown]
     what = "microbatches" if flow.chunks == 1 else "pieces of microbatches"
     left = "" if len(kept) == pieces else f", {pieces - len(kept)} {what} in the middle left out"
-    yield from _named(process, f"{name}: pipeline of one replica{left}", [f"stage {at}" for at in range(stages)])
+    yield from _named(
+        process, f"{name}: pipeline of one replica{left}", [f"stage {at}" for at in range(stages)]
+    )
     for kind, starts, lengths in flow.passes:
         for stage in range(stages):
             for number in kept:
                 start, length = float(starts[stage, number]), float(lengths[stage])
-                yield _event(process, stage + 1, f"{kind} {flow.numbered(number)}", kind, start, length)
+                yield _event(
+                    process, stage + 1, f"{kind} {flow.numbered(number)}", kind, start, length
+                )
 
 
 def _gantt(process: int, name: str, gantt: Gantt) -> Iterator[dict[str, Any]]:

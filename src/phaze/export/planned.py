@@ -1,6 +1,7 @@
 """A plan's document (``phaze.plan/1``) as the run that it plans: its job, and its degrees.
 
-A run cuts blocks evenly and recomputes alike in all stages: what of a plan is otherwise is taken so, and said.
+A run cuts blocks evenly and recomputes alike in all stages: what of a plan is otherwise is taken
+so, and said.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,16 @@ from phaze.evaluate.job_file import JobTable
 from phaze.evaluate.plan_file import require_job_plan
 
 DEGREES = ("tensor", "pipeline", "data", "microbatch")
-STATED = ("chunks", "family", "zero", "sequence_parallel", "context", "context_way", "expert", "expert_tensor")
+STATED = (
+    "chunks",
+    "family",
+    "zero",
+    "sequence_parallel",
+    "context",
+    "context_way",
+    "expert",
+    "expert_tensor",
+)
 
 
 def is_plan(raw: Any) -> bool:
@@ -38,7 +48,15 @@ def run_of_plan(document: Mapping[str, Any], where: str) -> tuple[dict[str, Any]
     if len(set(modes)) > 1:
         assumed.append(f"recompute {modes[0]}, that of its first stage, in all stages")
     run: dict[str, Any] = {"schema": "phaze.run/1", **named}
-    run |= {key: getattr(job, key) for key in ("chip", "cluster", "stack", "devices", "batch", "precision")}
-    run |= {"sequence": job.sequence, "optimizer": job.optimizer, "attention": job.attention, "plan": plan}
+    run |= {
+        key: getattr(job, key)
+        for key in ("chip", "cluster", "stack", "devices", "batch", "precision")
+    }
+    run |= {
+        "sequence": job.sequence,
+        "optimizer": job.optimizer,
+        "attention": job.attention,
+        "plan": plan,
+    }
     run |= {"imbalance": job.rows} if job.rows > 1 else {}
     return {key: value for key, value in run.items() if value is not None}, tuple(assumed)

@@ -1,8 +1,8 @@
 """The flags of a shell file, read as text: nothing in it is run.
 
-Words are split as a shell splits them. ``NAME=value`` is remembered, ``$NAME``, ``${NAME}`` and ``${NAME:-value}`` are
-filled in from what came before; a value that only running the file would tell is left as it stands, and refused where
-a plan needs it.
+Words are split as a shell splits them. ``NAME=value`` is remembered, ``$NAME``, ``${NAME}`` and
+``${NAME:-value}`` are filled in from what came before; a value that only running the file would
+tell is left as it stands, and refused where a plan needs it.
 """
 
 import re
@@ -18,11 +18,14 @@ VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::-([^{}$]*))?\})"
 
 
 def words_of(text: str, where: str) -> list[str]:
-    """The words of a shell file in their order, its variables filled in as far as the file states them."""
+    """The words of a shell file in their order, its variables filled in as far as the file states
+    them."""
     try:
         raw = shlex.split(text, comments=True)
     except ValueError as fault:
-        raise InputError(where, f"it cannot be read as a shell file: {fault}", "close every quote") from None
+        raise InputError(
+            where, f"it cannot be read as a shell file: {fault}", "close every quote"
+        ) from None
     values: dict[str, str] = {}
     words = []
     for word in raw:
@@ -43,7 +46,8 @@ def _value(match: re.Match[str], values: dict[str, str]) -> str:
 
 
 def flags_of(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Every flag of the words with its values, in order; hyphens for underscores, ``--flag=value`` taken apart."""
+    """Every flag of the words with its values, in order; hyphens for underscores, ``--flag=value``
+    taken apart."""
     name: str | None = None
     values: list[str] = []
     for word in words:

@@ -1,7 +1,9 @@
-"""What can be exported, from either a search's run or a plan's document: a split of a model, in plain words.
+"""What can be exported, from either a search's run or a plan's document: a split of a model, in
+plain words.
 
-The layers of a model are told apart by their part in a decoder: what lies before its blocks, the blocks, what lies
-after them. Frameworks cut pipelines by blocks, so a plan whose layers are no such chain cannot be told to them.
+The layers of a model are told apart by their part in a decoder: what lies before its blocks, the
+blocks, what lies after them. Frameworks cut pipelines by blocks, so a plan whose layers are no such
+chain cannot be told to them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,10 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A planned job: ``stages`` as (blocks, has what lies before, has what lies after), first to last.
+    """A planned job: ``stages`` as (blocks, has what lies before, has what lies after), first to
+    last.
 
-    ``stack``: the bundled software stack that it was priced for, "" where it is the user's own. ``node``: devices that
-    the innermost level of the network joins, a pod of a torus, 0 where nothing is known of it.
+    ``stack``: the bundled software stack that it was priced for, "" where it is the user's own.
+    ``node``: devices that the innermost level of the network joins, a pod of a torus, 0 where
+    nothing is known of it.
     """
 
     model: str
@@ -93,14 +97,20 @@ class Split:
 
 
 def _is_chain(model: Model, blocks: Sequence[int]) -> bool:
-    """Whether blocks are in a row and all alike, or those of a mixture of experts after the dense ones."""
+    """Whether blocks are in a row and all alike, or those of a mixture of experts after the dense
+    ones."""
     kinds = [kind for kind, _ in groupby(model.calls[call].layer for call in blocks)]
     experts = [layer_has_experts(model.layers[kind]) for kind in kinds]
-    return list(blocks) == list(range(blocks[0], blocks[-1] + 1)) and (len(kinds) == 1 or experts == [False, True])
+    return list(blocks) == list(range(blocks[0], blocks[-1] + 1)) and (
+        len(kinds) == 1 or experts == [False, True]
+    )
 
 
-def cut(model: Model, stages: Sequence[Mapping[str, Any]], name: str) -> tuple[tuple[int, bool, bool], ...]:
-    """The stages by blocks; refuses layers of several stages that are no chain of before, equal blocks, after."""
+def cut(
+    model: Model, stages: Sequence[Mapping[str, Any]], name: str
+) -> tuple[tuple[int, bool, bool], ...]:
+    """The stages by blocks; refuses layers of several stages that are no chain of before, equal
+    blocks, after."""
     blocks = block_calls(model)
     first, last = blocks[0], blocks[-1]
     if len(stages) > 1 and not _is_chain(model, blocks):
@@ -113,13 +123,18 @@ def cut(model: Model, stages: Sequence[Mapping[str, Any]], name: str) -> tuple[t
     for stage in stages:
         layers = stage["layers"]
         count = sum(first <= layer <= last for layer in layers)
-        parts.append((count, any(layer < first for layer in layers), any(layer > last for layer in layers)))
+        parts.append(
+            (count, any(layer < first for layer in layers), any(layer > last for layer in layers))
+        )
     for what, place, wanted in (("before", 1, 0), ("after", 2, len(stages) - 1)):
         holders = [number for number, part in enumerate(parts) if part[place]]
         if holders and holders != [wanted]:
             raise InputError(
                 name,
-                f"what lies {what} its blocks is spread over the stages {', '.join(map(str, holders))}",
+                (
+                    f"what lies {what} its blocks is spread over the stages "
+                    f"{', '.join(map(str, holders))}"
+                ),
                 "plan with fewer stages: a launch file keeps it in one",
             )
     return tuple(parts)
@@ -130,7 +145,12 @@ def _listed_sizes(model: str) -> dict[str, int]:
     if model not in ZOO:
         return {}
     entry = ZOO[model]
-    sizes = {"layers": entry.layers, "hidden": entry.hidden, "heads": entry.heads, "sequence": entry.sequence}
+    sizes = {
+        "layers": entry.layers,
+        "hidden": entry.hidden,
+        "heads": entry.heads,
+        "sequence": entry.sequence,
+    }
     return sizes if entry.positions is None else {**sizes, "positions": entry.positions}
 
 
@@ -153,8 +173,15 @@ def _planned_fields(plan: Mapping[str, Any], model: Model, name: str) -> dict[st
 
 
 def _machine_fields(stack: Stack, cluster: Cluster) -> dict[str, Any]:
-    """What a plan assumes of the software and the network; a stack of the user's own describes what the user runs."""
-    same = ("low_precision_weights", "state", "deduplicated_exchange", "hidden_exchange", "overlaps_shared_experts")
+    """What a plan assumes of the software and the network; a stack of the user's own describes what
+    the user runs."""
+    same = (
+        "low_precision_weights",
+        "state",
+        "deduplicated_exchange",
+        "hidden_exchange",
+        "overlaps_shared_experts",
+    )
     return {
         **{name: getattr(stack, name) for name in same},
         "hides_synchronisation": stack.hidden_synchronisation > 0,
@@ -163,7 +190,9 @@ def _machine_fields(stack: Stack, cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def searched_split(task: "ModelTask", answer: Mapping[str, Any], study: "StudyFile", chip: str) -> Split:
+def searched_split(
+    task: "ModelTask", answer: Mapping[str, Any], study: "StudyFile", chip: str
+) -> Split:
     """A model of a search's answer (its table in ``phaze.result/1``)."""
     from phaze.search.reference import way_of
 
@@ -191,7 +220,10 @@ def searched_split(task: "ModelTask", answer: Mapping[str, Any], study: "StudyFi
 def planned_split(document: Mapping[str, Any], answered: Reopened) -> Split:
     """A plan's document (``phaze.plan/1``) with its job."""
     if document.get("sequence") == 1:
-        raise InputError(answered.model.name, "the model has no sequence, and what these frameworks train has one")
+        raise InputError(
+            answered.model.name,
+            "the model has no sequence, and what these frameworks train has one",
+        )
     job, model = answered.job, answered.model
     sizes = _listed_sizes(model.name)
     if job.family is not None and job.sizes is not None:

@@ -1,11 +1,13 @@
 """torchtitan's job file: TOML as release 0.2.2 reads it, the last one with TOML files.
 
-Release 0.3.0 has Python configurations; its tables ``training`` and ``parallelism`` keep these keys and take them on
-the command line (``--training.seq_len 4096``), its model, recomputing and optimizer are chosen in Python. torchtitan
-shards with FSDP, which knows no ZeRO 1 alone, and its replication stands alone; without FSDP it trains in fp32 beside
-tensor or pipeline parallelism. FSDP that keeps weights gathered through the step (``fsdp_reshard_after_forward =
-"never"``) shares state and gradients, ZeRO 2; one that gathers them again, ZeRO 3; ``default`` gathers again unless
-there is a pipeline. ``tests/export/against_releases.py`` has every kind of job read by the release itself.
+Release 0.3.0 has Python configurations; its tables ``training`` and ``parallelism`` keep these keys
+and take them on the command line (``--training.seq_len 4096``), its model, recomputing and
+optimizer are chosen in Python. torchtitan shards with FSDP, which knows no ZeRO 1 alone, and its
+replication stands alone; without FSDP it trains in fp32 beside tensor or pipeline parallelism. FSDP
+that keeps weights gathered through the step (``fsdp_reshard_after_forward = "never"``) shares state
+and gradients, ZeRO 2; one that gathers them again, ZeRO 3; ``default`` gathers again unless there
+is a pipeline. ``tests/export/against_releases.py`` has every kind of job read by the release
+itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,16 +36,21 @@ from phaze.export.values import Values
 from phaze.graph.saved.modes import ALTERNATE
 from phaze.pipeline.families import FAMILIES, SPLIT_FAMILIES
 
-SCHEDULE_REASONS: Mapping[str, str] = MappingProxyType({name: FAMILIES[name].reason for name in SCHEDULES})
+SCHEDULE_REASONS: Mapping[str, str] = MappingProxyType(
+    {name: FAMILIES[name].reason for name in SCHEDULES}
+)
 RESHARDS = ("default", "always", "never")
 
 
 def module_names(split: Split) -> list[list[str]]:
-    """The modules of every stage (with chunks: of every virtual stage, the first of all ranks first; folded into a V
-    the second ones of all ranks from the last rank back)."""
+    """The modules of every stage (with chunks: of every virtual stage, the first of all ranks
+    first; folded into a V the second ones of all ranks from the last rank back)."""
     parts: list[list[str]] = []
     block, ranks = 0, list(range(split.pipeline))
-    turns = [ranks[::-1] if chunk and FAMILIES[split.schedule].v_shaped else ranks for chunk in range(split.chunks)]
+    turns = [
+        ranks[::-1] if chunk and FAMILIES[split.schedule].v_shaped else ranks
+        for chunk in range(split.chunks)
+    ]
     order = [rank for turn in turns for rank in turn]
     for number, rank in enumerate(order):
         blocks = split.stages[rank][0] // split.chunks
@@ -65,7 +72,10 @@ def _grouped(split: Split) -> bool:
 
 
 def _converters(split: Split) -> list[str]:
-    return [CONVERTERS[split.precision][0], *(["quantize.grouped_mm.mx"] if _grouped(split) else [])]
+    return [
+        CONVERTERS[split.precision][0],
+        *(["quantize.grouped_mm.mx"] if _grouped(split) else []),
+    ]
 
 
 def _without_flavour(split: Split) -> bool:
@@ -77,7 +87,11 @@ def _local_batch(split: Split) -> int:
 
 
 def _local_batch_reason(split: Split) -> str:
-    return f"{split.rounds} microbatches of {split.microbatch}" if split.pipeline > 1 else "one microbatch at a time"
+    return (
+        f"{split.rounds} microbatches of {split.microbatch}"
+        if split.pipeline > 1
+        else "one microbatch at a time"
+    )
 
 
 TRAINING = (
@@ -85,14 +99,19 @@ TRAINING = (
     Flag("model.flavor", "model", lambda split: FLAVOURS.get(split.model, ("", FLAVOUR))[1],
          lambda split: f"{split.model}'s sizes" + f", which {MODULE}.py adds" * _without_flavour(split),
          default="debugmodel"),
-    Flag("model.converters", "precision", _converters, lambda split: CONVERTERS[split.precision][1], default=[],
+    Flag("model.converters", "precision", _converters, lambda split: CONVERTERS[split.precision][1],
+    default=[],
          needed=lambda split: split.precision in CONVERTERS),
     Flag("training.local_batch_size", "microbatch", _local_batch, _local_batch_reason, default=8),
-    Flag("training.global_batch_size", "batch", SAME, "sequences in a batch", Values.open_count, default=-1),
+    Flag("training.global_batch_size", "batch", SAME, "sequences in a batch", Values.open_count,
+    default=-1),
     Flag("training.mixed_precision_param", "precision", "float32", "as planned", default="bfloat16",
          needed=_in_recipe("fp32")),
     Flag("training.seq_len", "sequence", SAME, "positions of a sequence", default=2048),
-    Flag("parallelism.tensor_parallel_degree", "tensor", SAME, "width of a tensor group, sequence parallel", default=1),
+    Flag("parallelism.tensor_parallel_degree", "tensor", SAME, (
+        "width of a tensor group, "
+        "sequence parallel"
+    ), default=1),
 )  # fmt: skip
 REPLICATION = when(
     lambda split: split.zero == 0,
@@ -104,27 +123,38 @@ SHARDING = when(
     lambda split: split.zero > 0,
     Flag("parallelism.data_parallel_replicate_degree", "shards", lambda split: split.shards,
          lambda split: (
-             "no replication" if split.shards == 1 else "groups that shard state, one a replica of the others"
+             "no replication" if split.shards == 1 else (
+                 "groups that shard state, one a "
+                 "replica of the others"
+             )
          ),
          default=1),
-    Flag("parallelism.data_parallel_shard_degree", "devices", lambda split: split.data // split.shards,
+    Flag("parallelism.data_parallel_shard_degree", "devices",
+    lambda split: split.data // split.shards,
          "replicas, nearest to ZeRO {split.zero}", default=-1),
-    Flag("parallelism.fsdp_reshard_after_forward", "zero", lambda split: "never" if split.zero < 3 else "always",
+    Flag("parallelism.fsdp_reshard_after_forward", "zero",
+    lambda split: "never" if split.zero < 3 else "always",
          lambda split: "weights stay gathered through the step" if split.zero < 3 else "as ZeRO 3",
          default="default"),
 )  # fmt: skip
 SHARED = (
     *when(
         above_one("context"),
-        Flag("parallelism.context_parallel_degree", "context", SAME, "ranks that share a sequence", default=1),
-        Flag("parallelism.context_parallel_rotate_method", "context_way", ROTATED, "{split.context_way}",
+        Flag("parallelism.context_parallel_degree", "context", SAME, "ranks that share a sequence",
+        default=1),
+        Flag("parallelism.context_parallel_rotate_method", "context_way", ROTATED,
+        "{split.context_way}",
              default="allgather"),
     ),
     *when(
         above_one("expert"),
-        Flag("parallelism.expert_parallel_degree", "expert", SAME, "ranks that experts are distributed over",
+        Flag("parallelism.expert_parallel_degree", "expert", SAME, (
+            "ranks that experts are "
+            "distributed over"
+        ),
              default=1),
-        Flag("parallelism.expert_tensor_parallel_degree", "expert_tensor", SAME, "ranks that share one expert",
+        Flag("parallelism.expert_tensor_parallel_degree", "expert_tensor", SAME,
+        "ranks that share one expert",
              default=1),
         Flag("parallelism.expert_parallel_comm_backend", "stack",
              lambda split: "deepep" if split.deduplicated_exchange else "standard",
@@ -133,35 +163,49 @@ SHARED = (
 )  # fmt: skip
 STAGES = when(
     above_one("pipeline"),
-    Flag("parallelism.pipeline_parallel_schedule", "family", SCHEDULES, SCHEDULE_REASONS, default="1F1B"),
+    Flag("parallelism.pipeline_parallel_schedule", "family", SCHEDULES, SCHEDULE_REASONS,
+    default="1F1B"),
     Flag("parallelism.pipeline_parallel_microbatch_size", "microbatch", SAME,
          "{split.rounds} microbatches of a replica", default=1),
     Flag("parallelism.module_fqns_per_model_part", "blocks", module_names,
          lambda split: (
-             "the stages of a replica" if split.chunks == 1 else "its virtual stages, the first of every rank first"
+             "the stages of a replica" if split.chunks == 1 else (
+                 "its virtual stages, the first of "
+                 "every rank first"
+             )
          )),
 )  # fmt: skip
 REST = (
     Flag("activation_checkpoint.mode", "recompute",
          {"none": "none", "selective": "selective", "full": "full", ALTERNATE: "selective"},
          "what is recomputed in the backward pass", with_others, default="selective"),
-    Flag("activation_checkpoint.selective_ac_option", "recompute", {"selective": "op", ALTERNATE: "2"},
+    Flag("activation_checkpoint.selective_ac_option", "recompute",
+    {"selective": "op", ALTERNATE: "2"},
          {"selective": "every second product is kept, the rest runs again",
           ALTERNATE: "every second block runs its forward pass again"}, with_others, default="2"),
     Flag("optimizer.name", "optimizer", "AdamW", "as planned",
-         lambda values, name: {"Adam": "adam", "AdamW": "adam"}.get(values.word(name), values.word(name).lower()),
+         lambda values, name: {"Adam": "adam", "AdamW": "adam"}.get(values.word(name),
+         values.word(name).lower()),
          default="AdamW"),
     Flag("experimental.custom_import", "", MODULE, "adds the flavor", needed=_without_flavour),
-    Flag("quantize.linear.mx.recipe_name", "", "mxfp8_cublas", "products by cuBLAS", needed=_in_recipe("mxfp8")),
+    Flag("quantize.linear.mx.recipe_name", "", "mxfp8_cublas", "products by cuBLAS",
+    needed=_in_recipe("mxfp8")),
     *(
-        Flag(f"{table}.filter_fqns", "", ["output"], "logits stay in 16 bits", needed=_in_recipe(recipe))
+        Flag(f"{table}.filter_fqns", "", ["output"], "logits stay in 16 bits",
+        needed=_in_recipe(recipe))
         for recipe, (table, _) in CONVERTERS.items()
     ),
-    Flag("quantize.linear.float8.enable_fsdp_float8_all_gather", "", lambda split: split.low_precision_weights,
+    Flag("quantize.linear.float8.enable_fsdp_float8_all_gather", "",
+    lambda split: split.low_precision_weights,
          "weights are gathered in 8 bits as planned", needed=_in_recipe("fp8-tensorwise")),
-    Flag("quantize.grouped_mm.mx.fqns", "", ["experts"], "grouped products of the experts too", needed=_grouped),
+    Flag("quantize.grouped_mm.mx.fqns", "", ["experts"], (
+        "grouped products of the "
+        "experts too"
+    ), needed=_grouped),
 )  # fmt: skip
-PIPELINE = Flag("parallelism.pipeline_parallel_degree", "pipeline", SAME, "stages of a replica", default=1)
+PIPELINE = Flag(
+    "parallelism.pipeline_parallel_degree", "pipeline", SAME, "stages of a replica", default=1
+)
 FLAGS = (*TRAINING, *REPLICATION, *SHARDING, *SHARED, PIPELINE, *STAGES, *REST)
 READ = tables_of({flag.name for flag in FLAGS if flag.field})
 
@@ -178,9 +222,13 @@ def _stages(values: Values, pipeline: int) -> dict[str, Any]:
     if parts is None:
         return {**stages, "chunks": FAMILIES[family].chunks}
     if not all(isinstance(part, list) for part in parts):
-        raise values.fault(name, "a part is not a list of modules", 'write [["tok_embeddings", "layers.0"], ...]')
+        raise values.fault(
+            name, "a part is not a list of modules", 'write [["tok_embeddings", "layers.0"], ...]'
+        )
     counts = [sum(str(module).startswith("layers.") for module in part) for part in parts]
-    if FAMILIES[family].v_shaped and len(counts) == 2 * pipeline:  # the second chunks lie from the last rank back
+    if (
+        FAMILIES[family].v_shaped and len(counts) == 2 * pipeline
+    ):  # the second chunks lie from the last rank back
         counts = [*counts[:pipeline], *counts[pipeline:][::-1]]
     blocks, chunks = stages_of(counts, pipeline, f"{values.where}: {name}")
     return {**stages, "blocks": blocks, "chunks": chunks}
@@ -193,7 +241,9 @@ def _recompute(values: Values) -> str:
         return ALTERNATE
     if mode == "selective" and option != "op":
         seen = f"blocks in turn of {option} are not priced"
-        raise values.fault("activation_checkpoint.selective_ac_option", seen, 'phaze prices "op" and "2"')
+        raise values.fault(
+            "activation_checkpoint.selective_ac_option", seen, 'phaze prices "op" and "2"'
+        )
     return mode
 
 
@@ -209,13 +259,23 @@ def _together(values: Values) -> dict[str, Any]:
     """What several keys state together."""
     tensor, pipeline, context, replicate = (
         values.required(f"parallelism.{axis}_degree")
-        for axis in ("tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel_replicate")
+        for axis in (
+            "tensor_parallel",
+            "pipeline_parallel",
+            "context_parallel",
+            "data_parallel_replicate",
+        )
     )
-    rest, shard = tensor * pipeline * context * replicate, values.open_count("parallelism.data_parallel_shard_degree")
+    rest, shard = (
+        tensor * pipeline * context * replicate,
+        values.open_count("parallelism.data_parallel_shard_degree"),
+    )
     if shard == 0:
         if values.devices is None or values.devices % rest:
             seen = "the sharding degree is left to the number of processes"
-            raise values.fault("parallelism.data_parallel_shard_degree", seen, "add --devices, a multiple")
+            raise values.fault(
+                "parallelism.data_parallel_shard_degree", seen, "add --devices, a multiple"
+            )
         shard = values.devices // rest
     reshard = values.choice("parallelism.fsdp_reshard_after_forward", "policy", RESHARDS)
     gathers_again = reshard == "always" or (reshard == "default" and pipeline == 1)
@@ -243,15 +303,20 @@ def _together(values: Values) -> dict[str, Any]:
 
 def _write(split: Split, lines: Sequence[Line], deviations: Sequence[str]) -> str:
     text = (
-        f"# {split.model} on {split.processes} x {split.chip}: a job for {VERSION}, by phaze {__version__}.\n"
-        f"# Start {split.processes} processes: torchrun ... -m torchtitan.train --job.config_file THIS_FILE.\n"
-        "# Release 0.3.0 reads no TOML: give [training] and [parallelism] as --table.key value; the rest in Python.\n"
-        + not_as_planned(deviations)
+        f"# {split.model} on {split.processes} x {split.chip}: a job for {VERSION}, by "
+        f"phaze {__version__}.\n"
+        f"# Start {split.processes} processes: torchrun ... -m torchtitan.train "
+        "--job.config_file THIS_FILE.\n"
+        "# Release 0.3.0 reads no TOML: give [training] and [parallelism] as --table.key "
+        "value; the rest in Python.\n" + not_as_planned(deviations)
     )
     if split.model not in FLAVOURS:
         text += as_comment(split)
     for table, group in groupby(lines, lambda line: line.name.rpartition(".")[0]):
-        rows = [(f"{line.name.rpartition('.')[2]} = {toml_value(line.value)}", line.reason) for line in group]
+        rows = [
+            (f"{line.name.rpartition('.')[2]} = {toml_value(line.value)}", line.reason)
+            for line in group
+        ]
         short = [row for row in rows if "\n" not in row[0]]
         long = [f"# {reason}\n{row}\n" for row, reason in rows if "\n" in row]
         text += f"\n[{table}]\n{aligned(short)}\n" + "".join(long)
@@ -288,5 +353,7 @@ FRAMEWORK = Framework(
     recognises=lambda path, text, where: path.endswith(".toml"),
     deviations=DEVIATIONS,
     together=_together,
-    module=lambda split: None if split.model in FLAVOURS else (f"{MODULE}.py", flavour_module(split)),
+    module=lambda split: (
+        None if split.model in FLAVOURS else (f"{MODULE}.py", flavour_module(split))
+    ),
 )

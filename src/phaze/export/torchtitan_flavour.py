@@ -1,7 +1,9 @@
-"""Sizes that torchtitan 0.2.2 has no flavour for, as a module that adds one: its job names it as ``custom_import``.
+"""Sizes that torchtitan 0.2.2 has no flavour for, as a module that adds one: its job names it as
+``custom_import``.
 
-Its width of the perceptron follows from a factor: ``int(factor int(8 dim / 3))``, rounded up to ``multiple_of``. With
-``multiple_of`` 1 and the factor (mlp + 1/2) / int(8 dim / 3) that is mlp exactly.
+Its width of the perceptron follows from a factor: ``int(factor int(8 dim / 3))``, rounded up to
+``multiple_of``. With ``multiple_of`` 1 and the factor (mlp + 1/2) / int(8 dim / 3) that is mlp
+exactly.
 """
 
 from collections.abc import Mapping
@@ -41,7 +43,8 @@ def flavour_module(split: Split) -> str:
     }
     arguments = "".join(f"    {name}={value!r},\n" for name, value in rows.items())
     return (
-        f'"""{split.model} for torchtitan 0.2.2, its perceptron {sizes["mlp"]} wide, by phaze {__version__}."""\n\n'
+        f'"""{split.model} for torchtitan 0.2.2, its perceptron {sizes["mlp"]} wide, by '
+        f'phaze {__version__}."""\n\n'
         "from torchtitan.models.llama3 import TransformerModelArgs, llama3_args\n\n"
         f'llama3_args["{FLAVOUR}"] = TransformerModelArgs(\n{arguments})\n'
     )

@@ -25,7 +25,10 @@ FLAVOURS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Its model and flavour of a named one."""
 MIXTURES = frozenset({"qwen3", "deepseek_v3", "gpt_oss"})
 # Models that it cuts into stages, and those whose attention cannot share a sequence over ranks.
-PIPELINED, WHOLE_SEQUENCES = frozenset({"llama3", "deepseek_v3"}), frozenset({"deepseek_v3", "gpt_oss"})
+PIPELINED, WHOLE_SEQUENCES = (
+    frozenset({"llama3", "deepseek_v3"}),
+    frozenset({"deepseek_v3", "gpt_oss"}),
+)
 ROTATED: Mapping[str, str] = MappingProxyType({"ring": "alltoall", "all_gather": "allgather"})
 """How keys and values of a shared sequence travel, by the ways of phaze."""
 SCHEDULES: Mapping[str, str] = MappingProxyType(
@@ -34,8 +37,14 @@ SCHEDULES: Mapping[str, str] = MappingProxyType(
 """The names of PyTorch's schedules by family."""
 CONVERTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "fp8-tensorwise": ("quantize.linear.float8", "products of linear maps in fp8, a scale a tensor"),
-        "mxfp8": ("quantize.linear.mx", "products of linear maps in fp8, a scale for every 32 values"),
+        "fp8-tensorwise": (
+            "quantize.linear.float8",
+            "products of linear maps in fp8, a scale a tensor",
+        ),
+        "mxfp8": (
+            "quantize.linear.mx",
+            "products of linear maps in fp8, a scale for every 32 values",
+        ),
     }
 )
 """The converter of a recipe, which is also its table, and why."""
@@ -116,15 +125,22 @@ LIMITS = (
           "{version} has no such optimizer: leave out [state]"),
     Limit(lambda split: split.pipeline > 1 and split.schedule not in SCHEDULES,
           "the pipeline schedule {split.schedule}",
-          "{version} gives InterleavedZeroBubble two stages a rank or more; plan with --family zb-interleaved"),
+          (
+              "{version} gives InterleavedZeroBubble two stages a rank or more; plan with "
+              "--family zb-interleaved"
+          )),
     Limit(lambda split: any(blocks % split.chunks for blocks, _, _ in split.stages),
           "chunks that do not divide the blocks of a stage",
           "plan with other chunks"),
     Limit(lambda split: FAMILIES[split.schedule].whole_rounds and split.rounds % _turns(split) != 0,
           lambda split: (
-              f"{split.rounds} microbatches of a replica do not divide into {_turns(split)} rounds over its stages"
+              f"{split.rounds} microbatches of a replica do not divide into "
+                  f"{_turns(split)} rounds over its stages"
           ),
-          lambda split: f"{SCHEDULES[split.schedule]} needs that; plan with another batch or without chunks"),
+          lambda split: (
+              f"{SCHEDULES[split.schedule]} needs that; plan with another batch or without "
+              "chunks"
+          )),
     Limit(lambda split: OFFLOAD in split.recompute[0],
           "activations are offloaded",
           "{version} keeps them on the device"),
@@ -135,7 +151,10 @@ LIMITS = (
           "{version} has no optimizer {split.optimizer}",
           "plan with adam"),
     Limit(_head_is_no_share,
-          "heads of {split.sizes[head_dim]} with a hidden size of {split.sizes[hidden]} and {split.sizes[heads]} heads",
+          (
+              "heads of {split.sizes[head_dim]} with a hidden size of {split.sizes[hidden]} "
+              "and {split.sizes[heads]} heads"
+          ),
           "{version}'s llama has no such; plan with head_dim = hidden / heads"),
     Limit(lambda split: split.model not in FLAVOURS and bool(model_sizes(split).get("tied", 0)),
           "an embedding tied to the head",

@@ -50,7 +50,9 @@ class Values:
         if not value.words:
             raise self.fault(name, "it has no value", "write one behind it")
         if "$" in value.words[0] or "`" in value.words[0]:
-            raise self.fault(name, f"'{value.words[0]}' is set outside this file", "write the value out")
+            raise self.fault(
+                name, f"'{value.words[0]}' is set outside this file", "write the value out"
+            )
         return value.words[0]
 
     def words(self, name: str) -> Sequence[str]:
@@ -73,7 +75,9 @@ class Values:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value < MOST:
-            raise self.fault(name, f"{value!r} is out of range", "give a whole number" + " above 0" * least)
+            raise self.fault(
+                name, f"{value!r} is out of range", "give a whole number" + " above 0" * least
+            )
         return value
 
     def required(self, name: str) -> int:

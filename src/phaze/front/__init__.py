@@ -1,1 +1,2 @@
-"""Fronts: every design of a study that no other one beats in all of two or three metrics, with a certificate."""
+"""Fronts: every design of a study that no other one beats in all of two or three metrics, with a
+certificate."""

@@ -1,4 +1,5 @@
-"""A front as a document, ``phaze.front/1``: every design with its chip, its plans, its metrics and its proof.
+"""A front as a document, ``phaze.front/1``: every design with its chip, its plans, its metrics and
+its proof.
 
 Nothing in it depends on the machine, on time, on the number of workers or on interruptions.
 """
@@ -12,7 +13,15 @@ from numpy.typing import NDArray
 
 from phaze import __version__
 from phaze.errors import InfeasibleError, InputError, PhazeError
-from phaze.front.certificate import NO_BOXES, DesignProof, certificate_document, gap_of, gap_of_ways, proofs, watched
+from phaze.front.certificate import (
+    NO_BOXES,
+    DesignProof,
+    certificate_document,
+    gap_of,
+    gap_of_ways,
+    proofs,
+    watched,
+)
 from phaze.front.measures import Listed, Measures, batch_of, listed_from, measures_of
 from phaze.front.metrics import METRICS, Metric, RequestedMetrics, known_values
 from phaze.front.state import FrontState
@@ -20,7 +29,12 @@ from phaze.hardware.cluster import cluster_document
 from phaze.placement.answer import UNNAMED
 from phaze.search.answer import BestDesign, lean
 from phaze.search.chips import SpaceChips
-from phaze.search.configurations import ConfigurationPlan, SharedJoules, configuration_names, plan_found
+from phaze.search.configurations import (
+    ConfigurationPlan,
+    SharedJoules,
+    configuration_names,
+    plan_found,
+)
 from phaze.search.evaluated import Evaluated, ModelRun
 from phaze.search.journal import PrunedChip
 from phaze.search.plausibility import plausibility_of
@@ -39,7 +53,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """One design of a front: a chip with a memory (its position in the job's list), and how each model runs on it."""
+    """One design of a front: a chip with a memory (its position in the job's list), and how each
+    model runs on it."""
 
     chip: int
     hbm: int
@@ -48,12 +63,14 @@ class Design:
 
 
 def shown_value(job: SearchJob, metric: Metric, value: float) -> float:
-    """A metric as it is shown: throughput instead of the seconds of a batch, or of the score of several models."""
+    """A metric as it is shown: throughput instead of the seconds of a batch, or of the score of
+    several models."""
     return batch_of(job) / value if metric.more else value
 
 
 def shown_unit(job: SearchJob, metric: Metric) -> str:
-    """The unit of a metric; of several models one of a run is relative to what they are averaged by."""
+    """The unit of a metric; of several models one of a run is relative to what they are averaged
+    by."""
     if metric.kind is None or len(job.models) == 1:
         return metric.unit
     return "1/score" if metric.more else "score"
@@ -88,7 +105,8 @@ def design_of(state: FrontState, position: int) -> Design:
 
 @dataclass(frozen=True, slots=True)
 class StatedDesign:
-    """A design as it is written: its models' tables, all its metrics as scores, and how each model runs on it."""
+    """A design as it is written: its models' tables, all its metrics as scores, and how each model
+    runs on it."""
 
     chip: int
     hbm: int
@@ -120,26 +138,39 @@ def model_table(
     }
 
 
-def _stated(state: FrontState, design: Design, measures: Measures, shared: SharedJoules) -> StatedDesign:
+def _stated(
+    state: FrontState, design: Design, measures: Measures, shared: SharedJoules
+) -> StatedDesign:
     """A design with the plans of its models, found again."""
     static_w = float(state.opened.static_w()[design.chip])
     stated, seconds, joules, plans = [], list[float](), list[float](), []
-    for model, (task, ran) in enumerate(zip(state.networks.tasks_of(design.chip), design.ran, strict=True)):
+    for model, (task, ran) in enumerate(
+        zip(state.networks.tasks_of(design.chip), design.ran, strict=True)
+    ):
         planned = plan_found(state, design.chip, model, ran.configuration, design.hbm, shared)
         if planned is None or abs(planned.plan.batch_s - ran.batch_s) > TIE * ran.batch_s:
-            raise InputError(task.name, "the plan that the journal has of a design is not found again", CHANGED)
+            raise InputError(
+                task.name, "the plan that the journal has of a design is not found again", CHANGED
+            )
         joules.append(planned.dynamic_j)
         seconds.append(planned.plan.batch_s)
         plans.append((task.configurations[ran.configuration], planned))
         stated.append(model_table(task, *plans[-1], static_w))
     values = measures.values(design.chip, design.hbm, seconds, joules)
     if not np.allclose(values, design.values, rtol=TIE, atol=0.0):
-        raise InputError(state.job.name, "the metrics that the journal has of a design are not found again", CHANGED)
+        raise InputError(
+            state.job.name,
+            "the metrics that the journal has of a design are not found again",
+            CHANGED,
+        )
     return StatedDesign(design.chip, design.hbm, stated, values, tuple(plans))
 
 
 def _point(
-    measures: Measures, opened: SpaceChips, design: StatedDesign, proof: tuple[Metric, DesignProof] | None
+    measures: Measures,
+    opened: SpaceChips,
+    design: StatedDesign,
+    proof: tuple[Metric, DesignProof] | None,
 ) -> dict[str, Any]:
     job, asked = measures.job, measures.asked
     return {
@@ -162,7 +193,8 @@ def _point(
 
 
 def design_order(asked: RequestedMetrics, numbers: Sequence[int], values: Floats) -> list[int]:
-    """Designs [metrics, designs] in the order of the metrics that are known, then of the others, then by number."""
+    """Designs [metrics, designs] in the order of the metrics that are known, then of the others,
+    then by number."""
     rows = sorted(range(len(asked.of)), key=lambda at: (asked.of[at].kind is not None, at))
     order = np.lexsort((np.array(numbers), *(values[row] for row in reversed(rows))))
     return [int(at) for at in order]
@@ -186,12 +218,15 @@ def nothing_within(state: FrontState) -> PhazeError:
         limit = "at least" if metric.more else "at most"
         word = "the bound of all is" if metric.kind is not None else "the least is"
         parts.append(f"{metric.name} {limit} {value:g} ({word} {best:.6g})")
-    sentence = f"No design of the space {state.job.space.name} has {' and '.join(parts)}; widen a limit."
+    sentence = (
+        f"No design of the space {state.job.space.name} has {' and '.join(parts)}; widen a limit."
+    )
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False})
 
 
 def _setting(job: SearchJob, opened: SpaceChips, design: StatedDesign) -> dict[str, Any]:
-    """Under what all designs were found, as in the answer of a search; where links are an axis each has its own."""
+    """Under what all designs were found, as in the answer of a search; where links are an axis each
+    has its own."""
     chip = opened.chip(design.chip, job.hbm_bytes[design.hbm])
     setting, cluster = setting_document(job, opened, chip), job.cluster_on(chip)
     network = None if cluster is None else cluster_document(cluster, chip)
@@ -209,12 +244,17 @@ def front_view(
     proof: tuple[Sequence[PrunedChip], Sequence[Evaluated], str],
     boxed: BoxedChips = NO_BOXES,
 ) -> dict[str, Any]:
-    """The whole front, from its designs, the list of closed units with what was found of the opened ones, and the code.
+    """The whole front, from its designs, the list of closed units with what was found of the opened
+    ones, and the code.
 
-    ``listed`` are the bounds of that list, where one metric comes with a run; ``boxed`` are chips that are in none.
+    ``listed`` are the bounds of that list, where one metric comes with a run; ``boxed`` are chips
+    that are in none.
     """
     job, asked, (closed, evaluated, code) = measures.job, measures.asked, proof
-    values, proved = np.stack([one.values for one in designs], axis=1), list[tuple[Metric, DesignProof] | None]()
+    values, proved = (
+        np.stack([one.values for one in designs], axis=1),
+        list[tuple[Metric, DesignProof] | None](),
+    )
     if listed is None:
         gap, proved = gap_of_ways(closed, evaluated, job.gap), [None] * len(designs)
     else:
@@ -226,8 +266,13 @@ def front_view(
         **asked.document(),
         "units": {one.name: shown_unit(job, one) for one in METRICS if one in asked.of},
         **_setting(job, opened, designs[0]),
-        "points": [_point(measures, opened, design, own) for design, own in zip(designs, proved, strict=True)],
-        "certificate": certificate_document(gap, job.gap, closed, opened.left_out, boxed, len(measures.memories)),
+        "points": [
+            _point(measures, opened, design, own)
+            for design, own in zip(designs, proved, strict=True)
+        ],
+        "certificate": certificate_document(
+            gap, job.gap, closed, opened.left_out, boxed, len(measures.memories)
+        ),
         "study_digest": job.digest,
         "version": __version__,
         "code_digest": code,
@@ -257,10 +302,14 @@ def in_order(state: FrontState, stated: Mapping[int, StatedDesign]) -> list[Stat
 
 
 def front_document(
-    state: FrontState, closed: Sequence[PrunedChip], code: str, stated: dict[int, StatedDesign] | None = None
+    state: FrontState,
+    closed: Sequence[PrunedChip],
+    code: str,
+    stated: dict[int, StatedDesign] | None = None,
 ) -> dict[str, Any]:
-    """The whole front of a search that has ended, designs in the order of the metrics that are known, then of the
-    others; ``stated`` are designs whose plans are there already, by number, and gets all others."""
+    """The whole front of a search that has ended, designs in the order of the metrics that are
+    known, then of the others; ``stated`` are designs whose plans are there already, by number, and
+    gets all others."""
     measures = measures_of(state.job, state.asked, state.front_scales, state.opened, state.memories)
     stated = {} if stated is None else stated
     state_designs(state, measures, stated)

@@ -13,7 +13,8 @@ Integers = NDArray[np.int64]
 
 @dataclass(slots=True)
 class Archive:
-    """Designs that none of those seen so far beats: numbers (unit * span + position) and values [metrics, designs].
+    """Designs that none of those seen so far beats: numbers (unit * span + position) and values
+    [metrics, designs].
 
     The first ``weighed`` metrics count.
     """
@@ -24,7 +25,11 @@ class Archive:
 
     def add(self, number: int, values: Floats) -> bool:
         """Put a design in, unless one beats it; those that it beats go."""
-        own, one, name = steps(self.values[: self.weighed]), steps(values[: self.weighed])[:, None], np.array([number])
+        own, one, name = (
+            steps(self.values[: self.weighed]),
+            steps(values[: self.weighed])[:, None],
+            np.array([number]),
+        )
         if beaten(own, self.numbers, one, name)[0]:
             return False
         kept = ~beaten(one, name, own, self.numbers)

@@ -1,13 +1,16 @@
-r"""The boxes of a space against designs that are known of a front: what a design closes as a whole is pruned.
+r"""The boxes of a space against designs that are known of a front: what a design closes as a whole
+is pruned.
 
     area, power, price, carbon of making   of the low corner of a box, with each memory
-    metrics of a run                       the bounds of a search on the box (:mod:`phaze.search.boxes.box_bounds`);
-                                           of several metrics the least of all configurations in each
+    metrics of a run                       the bounds of a search on the box
+                                           (:mod:`phaze.search.boxes.box_bounds`); of several
+                                           metrics the least of all configurations in each
 
-No chip of a box has less, so a box is closed where with every memory it is above a limit, or some design closes its
-bounds as it closes those of a unit (:mod:`phaze.front.order`). Where a design equals them in every metric it does not,
-for the box may hold the one that comes first by number. Bounds on batch times are worked out only as far as designs
-that are no worse elsewhere leave a chance.
+No chip of a box has less, so a box is closed where with every memory it is above a limit, or some
+design closes its bounds as it closes those of a unit (:mod:`phaze.front.order`). Where a design
+equals them in every metric it does not, for the box may hold the one that comes first by number.
+Bounds on batch times are worked out only as far as designs that are no worse elsewhere leave a
+chance.
 """
 
 from dataclasses import dataclass
@@ -31,8 +34,8 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class FrontBoxes:
-    """The boxes of a front's space, and the designs that are known, [metrics of the front, designs]; ``scales`` by
-    metric of a run."""
+    """The boxes of a front's space, and the designs that are known, [metrics of the front,
+    designs]; ``scales`` by metric of a run."""
 
     question: BoxQuestion
     asked: RequestedMetrics
@@ -46,12 +49,14 @@ class FrontBoxes:
         found = np.asarray(out.all(axis=0))
         some = np.flatnonzero(~found)
         if len(some):
-            found[some] = self._closed(boxes.taken(some), corners.taken(some), lower[:, :, some], out[:, some])
+            found[some] = self._closed(
+                boxes.taken(some), corners.taken(some), lower[:, :, some], out[:, some]
+            )
         return found
 
     def _known(self, corners: Corners) -> tuple[Floats, Flags]:
-        """Lower bounds [metrics measured, memories, boxes], those of a run zero, and what is above a limit on what is
-        known of it [memories, boxes]."""
+        """Lower bounds [metrics measured, memories, boxes], those of a run zero, and what is above
+        a limit on what is known of it [memories, boxes]."""
         sizes = [self.question.job.hbm_bytes[at] for at in self.question.memories]
         measured = self.asked.measured
         lower = np.zeros((len(measured), len(sizes), len(corners)))
@@ -84,8 +89,8 @@ class FrontBoxes:
         return found
 
     def _cuts(self, lower: Floats) -> Floats:
-        """The score that boxes must not exceed with each memory, [memories, boxes]: a limit, and what designs no worse
-        elsewhere have; infinite where several metrics come with a run."""
+        """The score that boxes must not exceed with each memory, [memories, boxes]: a limit, and
+        what designs no worse elsewhere have; infinite where several metrics come with a run."""
         runs, weighed = self.asked.runs, len(self.asked.of)
         row, limits = self.asked.measured.index(runs[0]), self._limits()
         cuts = np.full(lower.shape[1:], np.inf if len(runs) > 1 else limits[row])
@@ -100,21 +105,28 @@ class FrontBoxes:
         return cuts
 
     def _limits(self) -> Floats:
-        named = {metric: limit_of(self.question.job, metric, value) for metric, value in self.asked.within}
+        named = {
+            metric: limit_of(self.question.job, metric, value)
+            for metric, value in self.asked.within
+        }
         return np.array([named.get(metric, np.inf) for metric in self.asked.measured])
 
     def _hopeless(self, lower: Floats, out: Flags) -> Flags:
         """Boxes that with every memory are above a limit, do not fit, or are closed by a design."""
         flat, weighed = lower.reshape(len(lower), -1), len(self.asked.of)
         beyond = ~(flat <= self._limits()[:, None]).all(axis=0) | ~np.isfinite(flat).all(axis=0)
-        numbers, run = np.arange(self.points.shape[1]), np.array([one.kind is not None for one in self.asked.of])
+        numbers, run = (
+            np.arange(self.points.shape[1]),
+            np.array([one.kind is not None for one in self.asked.of]),
+        )
         first = np.full(flat.shape[1], -1)
         own = closed(steps(self.points), numbers, flat[:weighed], first, run, self.question.job.gap)
         return np.asarray(((beyond | own).reshape(out.shape) | out).all(axis=0))
 
 
 def known_of(metric: Metric, corners: Corners, sizes: list[int]) -> Floats:
-    """What no chip of boxes is below in a metric that is known of it, with each memory, [memories, boxes]."""
+    """What no chip of boxes is below in a metric that is known of it, with each memory, [memories,
+    boxes]."""
     if metric.name in ("price", "embodied"):
         making = corners.making_usd if metric.name == "price" else corners.making_kgco2e
         return np.stack([making(size) for size in sizes])

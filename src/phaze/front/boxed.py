@@ -1,13 +1,16 @@
-"""A front of a space that is looked at in boxes: designs of some chips, then what boxes leave beside them.
+"""A front of a space that is looked at in boxes: designs of some chips, then what boxes leave
+beside them.
 
-1  a coarse grid, some values of each axis, is a small space with a front; from its designs a climb: the front of all
-   chips a step away along one axis or two, until it is the same, or some rounds are over
-2  the walk over boxes (:mod:`phaze.search.boxes.walk`): what these designs close as a whole is pruned
-   (:mod:`phaze.front.box_designs`), what is left are chips; a journal keeps both
-3  the front of these chips and the designs that boxes were held against. Those are evaluated first, so that what a box
-   was pruned by is a design of the front, or beaten by one
+1  a coarse grid, some values of each axis, is a small space with a front; from its designs a climb:
+   the front of all chips a step away along one axis or two, until it is the same, or some rounds
+   are over
+2  the walk over boxes (:mod:`phaze.search.boxes.walk`): what these designs close as a whole is
+   pruned (:mod:`phaze.front.box_designs`), what is left are chips; a journal keeps both
+3  the front of these chips and the designs that boxes were held against. Those are evaluated first,
+   so that what a box was pruned by is a design of the front, or beaten by one
 
-In journals chips are called by the number of their combination, units by memory * combinations + that.
+In journals chips are called by the number of their combination, units by memory * combinations +
+that.
 """
 
 import json
@@ -37,17 +40,20 @@ Integers = NDArray[np.int64]
 COARSE = 1 << 15
 # Rounds of a climb; each moves every axis by a step at the most.
 ROUNDS = 8
-# How near to another a design may be that the climb leaves out: the front of what boxes leave has them all.
+# How near to another a design may be that the climb leaves out: the front of what boxes leave has
+# them all.
 NEARLY = 0.002
 Place = tuple[int, int]
 """A unit by its memory and the number of its combination."""
-# A front of chips: which, where evaluated ones are kept, units to evaluate first, the gap, whether it is the answer.
+# A front of chips: which, where evaluated ones are kept, units to evaluate first, the gap, whether
+# it is the answer.
 FrontChips = Callable[[SpaceChips, Journal | None, list[int], float, bool], FrontState]
 
 
 @dataclass(slots=True)
 class UnitJournal:
-    """A journal by the numbers of units in documents, for a front that has some chips of a space by place."""
+    """A journal by the numbers of units in documents, for a front that has some chips of a space by
+    place."""
 
     journal: Journal
     opened: SpaceChips
@@ -122,12 +128,14 @@ def front_boxes(
     front_chips: FrontChips,
     journal: Journal | None,
 ) -> FrontState:
-    """The front; ``against`` holds boxes against the designs of a state, until a moment. Where the time is up before
-    all boxes are bounded, it is that of the coarse grid, all other chips open."""
+    """The front; ``against`` holds boxes against the designs of a state, until a moment. Where the
+    time is up before all boxes are bounded, it is that of the coarse grid, all other chips open."""
     grid, left = question.grid, _noted(journal)
     if left is None:
         kept, gap = _Remembered(), max(question.job.gap, NEARLY)
-        first = _of(grid, front_chips, kept, coarse(grid.shape, COARSE), gap, question.deadline.is_set)
+        first = _of(
+            grid, front_chips, kept, coarse(grid.shape, COARSE), gap, question.deadline.is_set
+        )
         if first.stopped:
             return _unlooked(question, first)
         try:
@@ -155,20 +163,29 @@ def front_boxes(
 
 
 def _of(
-    grid: BoxGrid, front_chips: FrontChips, kept: _Remembered, numbers: Integers, gap: float, last: bool = False
+    grid: BoxGrid,
+    front_chips: FrontChips,
+    kept: _Remembered,
+    numbers: Integers,
+    gap: float,
+    last: bool = False,
 ) -> FrontState:
     """The front of some chips by number; ``last``: it may be the answer."""
     chips = chips_numbered(grid.space, numbers, grid.factors, counted=False)
     return front_chips(chips, UnitJournal(kept, chips, prod(grid.shape)), [], gap, last)
 
 
-def _climbed(grid: BoxGrid, front_chips: FrontChips, kept: _Remembered, first: FrontState, gap: float) -> FrontState:
+def _climbed(
+    grid: BoxGrid, front_chips: FrontChips, kept: _Remembered, first: FrontState, gap: float
+) -> FrontState:
     """A front that no chip a step away changes by more than a gap, or that some rounds found."""
     top, looked = first, coarse(grid.shape, COARSE)
     for _ in range(ROUNDS if len(first.archive.numbers) else 0):
         own = np.unique([number for _, number in designs_of(top)])
         places = np.stack(np.unravel_index(own, grid.shape), axis=1)
-        near = np.unique(numbers_of(grid, np.concatenate([steps_from(place, grid.shape) for place in places])))
+        near = np.unique(
+            numbers_of(grid, np.concatenate([steps_from(place, grid.shape) for place in places]))
+        )
         fresh = np.setdiff1d(near, looked)
         if not len(fresh):
             break
@@ -212,7 +229,9 @@ def _unlooked(question: BoxQuestion, first: FrontState) -> FrontState:
     """A front of some chips, all others of the space open."""
     grid, numbers = question.grid, first.opened.numbers
     first.job = question.job
-    first.opened = chips_numbered(grid.space, np.empty(0, np.int64) if numbers is None else numbers, grid.factors)
+    first.opened = chips_numbered(
+        grid.space, np.empty(0, np.int64) if numbers is None else numbers, grid.factors
+    )
     first.boxed = unlooked(first.opened)
     return first
 

@@ -1,4 +1,5 @@
-r"""The certificate of a front: how every unit was closed, the gap that is left, and what is proved of each design.
+r"""The certificate of a front: how every unit was closed, the gap that is left, and what is proved
+of each design.
 
     area, power, cost   combinations of the axes that the space's rules leave out
     within     a unit that is above a limit, by what is known of it or by its bound
@@ -8,15 +9,15 @@ r"""The certificate of a front: how every unit was closed, the gap that is left,
     failed     opened, and its evaluation raised an error: its bounds stay
     open       only in a front that was stopped early
 
-The gap of a front is the least g with which its designs close every lane of every unit with what was proved of it. Of
-a design p and one metric k of the front, the first that comes with a run: its rivals are all lanes that may be no worse
-in the others, and with l the least bound of them in k
+The gap of a front is the least g with which its designs close every lane of every unit with what
+was proved of it. Of a design p and one metric k of the front, the first that comes with a run: its
+rivals are all lanes that may be no worse in the others, and with l the least bound of them in k
 
     gap of p = 1 - l_k / p_k
 
-so that nothing at least as good in the other metrics (in those of a run: by the front's gap) has less than l_k. Where
-two metrics come with a run there is no such proof of a single design, and the gap is the one asked for, or 1 where
-anything was left open, failed or was not proved.
+so that nothing at least as good in the other metrics (in those of a run: by the front's gap) has
+less than l_k. Where two metrics come with a run there is no such proof of a single design, and the
+gap is the one asked for, or 1 where anything was left open, failed or was not proved.
 """
 
 from collections import Counter
@@ -44,7 +45,9 @@ REASONS = ("area", "power", "cost", "within", "memory", "bound", "evaluated", "f
 def closed_units(state: FrontState) -> list[PrunedChip]:
     """How each unit stands, by number; its bound is in the first metric of a run."""
     with np.errstate(invalid="ignore"):
-        inside: Flags = np.asarray((state.lower <= state.limits[:, None, None]).all(axis=0).any(axis=0) & state.allowed)
+        inside: Flags = np.asarray(
+            (state.lower <= state.limits[:, None, None]).all(axis=0).any(axis=0) & state.allowed
+        )
     bounds = state.scored()
     alive: Flags = np.asarray(state.alive.any(axis=0))
     units = []
@@ -81,10 +84,13 @@ def gap_of(listed: Listed) -> float:
     return shortfall(points, lower[:, left], listed.run_metrics)
 
 
-def gap_of_ways(closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], asked_gap: float) -> float:
+def gap_of_ways(
+    closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], asked_gap: float
+) -> float:
     """The gap where two metrics come with a run: what was asked for, or 1 where anything is left.
 
-    The bounds of every configuration are not in the list, so nothing finer could be derived from it.
+    The bounds of every configuration are not in the list, so nothing finer could be derived from
+    it.
     """
     left = any(one.reason in ("open", "failed") for one in closed)
     unproved = any(ran.lower < ran.value * (1 - ROUNDING) for one in evaluated for ran in one.ran)
@@ -93,7 +99,8 @@ def gap_of_ways(closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], as
 
 @dataclass(frozen=True, slots=True)
 class DesignProof:
-    """What is proved of one design: how many lanes may be no worse in the other metrics, and their least bound."""
+    """What is proved of one design: how many lanes may be no worse in the other metrics, and their
+    least bound."""
 
     rivals: int
     lower: float
@@ -101,7 +108,8 @@ class DesignProof:
 
 
 def watched(listed: Listed) -> int:
-    """The metric of the front in which designs are proved: the first that comes with a run, or the first."""
+    """The metric of the front in which designs are proved: the first that comes with a run, or the
+    first."""
     runs = np.flatnonzero(listed.run_metrics)
     return int(runs[0]) if len(runs) else 0
 
@@ -109,8 +117,9 @@ def watched(listed: Listed) -> int:
 def proofs(listed: Listed, values: Floats, boxed: BoxedChips = NO_BOXES) -> list[DesignProof]:
     """What is proved of designs of the front, ``values`` [metrics, designs].
 
-    What boxes hold was closed by designs, so a chip of theirs that is no worse elsewhere takes no less than the design,
-    but for the gap; rivals among them are not counted. Nothing is known of boxes that were not looked at.
+    What boxes hold was closed by designs, so a chip of theirs that is no worse elsewhere takes no
+    less than the design, but for the gap; rivals among them are not counted. Nothing is known of
+    boxes that were not looked at.
     """
     share = 1.0 if not boxed.chips else (1 - listed.gap if boxed.pruned else LEAST)
     row, lower = watched(listed), listed.bounds
@@ -121,7 +130,9 @@ def proofs(listed: Listed, values: Floats, boxed: BoxedChips = NO_BOXES) -> list
     for at in range(values.shape[1]):
         rivals = (own <= limits[:, at][:, None]).all(axis=0)
         least = min(float(lower[row, rivals].min(initial=np.inf)), float(values[row, at]) * share)
-        found.append(DesignProof(int(rivals.sum()), least, max(0.0, 1.0 - least / float(values[row, at]))))
+        found.append(
+            DesignProof(int(rivals.sum()), least, max(0.0, 1.0 - least / float(values[row, at])))
+        )
     return found
 
 
@@ -139,7 +150,8 @@ def certificate_document(
     boxed: BoxedChips = NO_BOXES,
     memories: int = 1,
 ) -> dict[str, Any]:
-    """The certificate of the whole front; ``boxed`` are chips that are in no list, each with so many ``memories``."""
+    """The certificate of the whole front; ``boxed`` are chips that are in no list, each with so
+    many ``memories``."""
     counts, others = counts_of(closed, left_out), boxed.chips * memories
     counts["bound" if boxed.pruned else "open"] += others
     if others:

@@ -1,10 +1,12 @@
-r"""Several models, several metrics of a run: the combinations of their configurations that none beats.
+r"""Several models, several metrics of a run: the combinations of their configurations that none
+beats.
 
-Model m has configurations of values v_km in the metrics k of a run. A combination takes one configuration of each model
-and is worth score_k(v_k1 .. v_kM) in metric k, and every mean of :mod:`phaze.search.objective` rises with each v. So a
-configuration that another configuration of its model beats in all metrics is in no design; neither is a combination of
-the first models that another of the same models beats, since each mean over the models is one over the first of them
-and the rest:
+Model m has configurations of values v_km in the metrics k of a run. A combination takes one
+configuration of each model and is worth score_k(v_k1 .. v_kM) in metric k, and every mean of
+:mod:`phaze.search.objective` rises with each v. So a configuration that another configuration of
+its model beats in all metrics is in no design; neither is a combination of the first models that
+another of the same models beats, since each mean over the models is one over the first of them and
+the rest:
 
     geometric    log score = sum over m of w_m log(v_m / v0_m)
     arithmetic   1 / score = sum over m of w_m n_m / v_m
@@ -29,12 +31,16 @@ Integers = NDArray[np.int64]
 def _of_first(scale: Scale, models: int) -> Scale:
     """The mean over the first models alone, its weights as they are."""
     return replace(
-        scale, weights=scale.weights[:models], batches=scale.batches[:models], baseline=scale.baseline[:models]
+        scale,
+        weights=scale.weights[:models],
+        batches=scale.batches[:models],
+        baseline=scale.baseline[:models],
     )
 
 
 def combined(values: Sequence[Floats], scales: Sequence[Scale]) -> tuple[Integers, Floats]:
-    """The combinations that none beats: configurations [models, designs] by position, and scores [metrics, designs].
+    """The combinations that none beats: configurations [models, designs] by position, and scores
+    [metrics, designs].
 
     ``values`` are by model [metrics, configurations]; ``scales`` by metric.
     """

@@ -1,4 +1,5 @@
-"""How far the bounds of a front's units matter: up to what designs that are no worse elsewhere leave of them."""
+"""How far the bounds of a front's units matter: up to what designs that are no worse elsewhere
+leave of them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,13 +8,15 @@ from phaze.front.state import FrontState
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# How far above the last batch time that matters bounds are still worked out: beyond the rounding of scores.
+# How far above the last batch time that matters bounds are still worked out: beyond the rounding of
+# scores.
 CAREFUL = 1e-6
 
 
 def last_times(state: FrontState, index: Integers) -> list[Floats]:
-    """For each model and chip a batch time with which no unit of the chip is in the front: all other models at their
-    least bounds, it is no better than designs that are no worse elsewhere; infinite where nothing is known."""
+    """For each model and chip a batch time with which no unit of the chip is in the front: all
+    other models at their least bounds, it is no better than designs that are no worse elsewhere;
+    infinite where nothing is known."""
     found = np.zeros((len(state.job.models), len(index)))
     rates, scale = state.front_rates[0], state.front_scales[0]
     if state.several or rates.weight or rates.delays:
@@ -22,7 +25,9 @@ def last_times(state: FrontState, index: Integers) -> list[Floats]:
     for memory in range(len(state.memories)):
         rate = rates.rate[state.memories[memory], index]
         there = np.flatnonzero(np.isfinite(rate))
-        cuts = np.array([state.cut_of(memory * len(state.opened) + int(chip)) for chip in index[there]])
+        cuts = np.array(
+            [state.cut_of(memory * len(state.opened) + int(chip)) for chip in index[there]]
+        )
         least = np.stack([own[memory, there] for own in values])
         for model, own in enumerate(found):
             last = scale.last(least, model, cuts) / rate[there] * (1 + CAREFUL)

@@ -1,4 +1,5 @@
-"""One design of a finished front, opened again from its folder: its plans found anew by the reference path."""
+"""One design of a finished front, opened again from its folder: its plans found anew by the
+reference path."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +27,10 @@ AGREEMENT = 1e-9
 def _same(stated: Mapping[str, Any], found: Mapping[str, Any], where: str) -> None:
     """Refuse a design whose model does not take what the front says."""
     if abs(found["batch_s"] - stated["batch_s"]) > AGREEMENT * stated["batch_s"]:
-        seen = f"{stated['name']} takes {stated['batch_s']:.9g} s in it and by this phaze {found['batch_s']:.9g} s"
+        seen = (
+            f"{stated['name']} takes {stated['batch_s']:.9g} s in it and by this phaze "
+            f"{found['batch_s']:.9g} s"
+        )
         raise InputError(where, seen, AGAIN)
 
 
@@ -40,12 +44,20 @@ def design_in(folder: Path, at: int) -> OpenedDesign:
     asked = asked_of(front["of"], [f"{name}={value!r}" for name, value in front["within"].items()])
     question = question_in(folder, asked.document())
     if question.job.digest != front["study_digest"]:
-        raise InputError(str(folder / "study.toml"), "the front next to it is of another study or another phaze", AGAIN)
+        raise InputError(
+            str(folder / "study.toml"),
+            "the front next to it is of another study or another phaze",
+            AGAIN,
+        )
     job = job_for(question.job, asked)
     called, hbm_bytes = point["chip"].get("number"), point["chip"]["hbm_bytes"]
     opened = reopened(job.space, np.array([called] if type(called) is int else [], np.int64))
     number = opened.index_of(called) if type(called) is int else None
-    if number is None or hbm_bytes not in job.hbm_bytes or opened.name(number) != point["chip"]["name"]:
+    if (
+        number is None
+        or hbm_bytes not in job.hbm_bytes
+        or opened.name(number) != point["chip"]["name"]
+    ):
         raise InputError(where, "there is no such chip in the space", AGAIN)
     tasks = tasks_on(job, opened, number)
     if [task.name for task in tasks] != [model["name"] for model in point["models"]]:
@@ -54,8 +66,17 @@ def design_in(folder: Path, at: int) -> OpenedDesign:
     chosen = [way for way in ways if way is not None]
     if len(chosen) < len(ways):
         raise InputError(where, "a model was not studied at this width and microbatch", AGAIN)
-    view = answer_view(job, scales_for(job, asked)[0], opened, tasks, (number, job.hbm_bytes.index(hbm_bytes)), chosen)
+    view = answer_view(
+        job,
+        scales_for(job, asked)[0],
+        opened,
+        tasks,
+        (number, job.hbm_bytes.index(hbm_bytes)),
+        chosen,
+    )
     for stated, found in zip(point["models"], view["models"], strict=True):
         _same(stated, found, where)
     result = {"name": front["name"], **view}
-    return OpenedDesign(job, opened, result, front, at, [one.row for one in resolved(question.study, job)])
+    return OpenedDesign(
+        job, opened, result, front, at, [one.row for one in resolved(question.study, job)]
+    )

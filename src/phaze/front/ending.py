@@ -1,12 +1,14 @@
-"""What a front still has to do when its time is up, done ahead and measured, so that it ends when it should.
+"""What a front still has to do when its time is up, done ahead and measured, so that it ends when
+it should.
 
-To state a design, its plans are found again with the least memory that keeps them: some ten milliseconds each, seconds
-for a hundred. Where the time is limited that is done after every round, and rounds end so early that the rest fits:
+To state a design, its plans are found again with the least memory that keeps them: some ten
+milliseconds each, seconds for a hundred. Where the time is limited that is done after every round,
+and rounds end so early that the rest fits:
 
     rounds end at   limit - (a round's designs + 2 * the document)
 
-the first being the most seconds that stating the designs of one round took, the second what the whole document took
-when there were first designs.
+the first being the most seconds that stating the designs of one round took, the second what the
+whole document took when there were first designs.
 """
 
 from dataclasses import dataclass, field
@@ -19,13 +21,15 @@ from phaze.front.state import FrontState
 from phaze.search.deadline import Deadline
 from phaze.search.result import written
 
-# Table, page and what is printed take less than the document before them, and it grows with the designs: once more.
+# Table, page and what is printed take less than the document before them, and it grows with the
+# designs: once more.
 DOCUMENTS = 2.0
 
 
 @dataclass(slots=True)
 class Ending:
-    """The designs stated so far by number, and the most seconds that a round's designs and a document took."""
+    """The designs stated so far by number, and the most seconds that a round's designs and a
+    document took."""
 
     stated: dict[int, StatedDesign] = field(default_factory=dict)
     designs_s: float = 0.0
@@ -37,9 +41,12 @@ class Ending:
         return self.designs_s + DOCUMENTS * self.document_s
 
     def prepare(self, state: FrontState, limit: Deadline) -> None:
-        """State the designs of a round; the search has until what is left to do fits before the limit."""
+        """State the designs of a round; the search has until what is left to do fits before the
+        limit."""
         began = monotonic()
-        measures = measures_of(state.job, state.asked, state.front_scales, state.opened, state.memories)
+        measures = measures_of(
+            state.job, state.asked, state.front_scales, state.opened, state.memories
+        )
         state_designs(state, measures, self.stated)
         stated = monotonic()
         if len(state.archive.numbers) and not self.document_s:

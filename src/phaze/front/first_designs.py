@@ -1,9 +1,9 @@
 """The first designs before the bounds of all chips are there, for a front whose time is limited.
 
-Of every k-th chip the layers are bounded; the one whose device-seconds are least, all models together, is opened with
-every memory that it may have. Such designs are exact and within the limits, so a front that stops before it has
-opened a unit of its own answers with them; of all other chips nothing is known then, and they are open. A front that
-does not stop forgets them.
+Of every k-th chip the layers are bounded; the one whose device-seconds are least, all models
+together, is opened with every memory that it may have. Such designs are exact and within the
+limits, so a front that stops before it has opened a unit of its own answers with them; of all other
+chips nothing is known then, and they are open. A front that does not stop forgets them.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,16 @@ from phaze.search.state import SearchState
 PILOTS = 128
 
 
-def first_designs(start: SearchState, asked: RequestedMetrics, scales: Sequence[Scale], engine: Evaluate) -> FrontState:
+def first_designs(
+    start: SearchState, asked: RequestedMetrics, scales: Sequence[Scale], engine: Evaluate
+) -> FrontState:
     """A front of one chip of a state that has no bound yet; nothing is known of the others."""
     job, count = start.job, len(start.opened)
     index = np.arange(0, count, max(1, count // PILOTS))
     times = layer_times_on(job, start.opened, start.networks, start.arrays, index, CHEAP)
-    least_s = [device_floors(task, own).min(axis=0) for task, own in zip(job.models, times, strict=True)]
+    least_s = [
+        device_floors(task, own).min(axis=0) for task, own in zip(job.models, times, strict=True)
+    ]
     nearest = np.array([np.argmin(start.scale.score(np.stack(least_s)))])
     chips, near = index[nearest], [[own.taken(nearest) for own in model] for model in times]
     nothing, floors = start.bounds, start.floors
@@ -41,7 +45,9 @@ def first_designs(start: SearchState, asked: RequestedMetrics, scales: Sequence[
             joules[:, chips] = model_floors(task, time)
     state = front_state(start, asked, scales)
     units = (np.arange(len(start.memories))[:, None] * count + chips[None, :]).ravel()
-    for found in engine(state, [int(unit) for unit in units if state.alive[:, unit].any()], state.cut):
+    for found in engine(
+        state, [int(unit) for unit in units if state.alive[:, unit].any()], state.cut
+    ):
         state.evaluated[found.chip] = found
         state.take(found)
     start.set_bounds(nothing)

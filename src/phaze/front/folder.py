@@ -1,4 +1,5 @@
-"""A front is a folder: the study as it was run, the journal, front.json and front.csv. The same command goes on."""
+"""A front is a folder: the study as it was run, the journal, front.json and front.csv. The same
+command goes on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,8 +30,25 @@ from phaze.search.task import SearchJob
 from phaze.search.witness import CERTIFICATE
 
 FRONT, TABLE, PAGE = "front.json", "front.csv", "front.html"
-CHIP = ("name", "hbm_bytes", "area_mm2", "design_power_w", "making_usd", "making_kgco2e", "peak_flops")
-MODEL = ("throughput_per_s", "batch_s", "energy_j", "pipeline", "data", "tensor", "microbatch", "recompute")
+CHIP = (
+    "name",
+    "hbm_bytes",
+    "area_mm2",
+    "design_power_w",
+    "making_usd",
+    "making_kgco2e",
+    "peak_flops",
+)
+MODEL = (
+    "throughput_per_s",
+    "batch_s",
+    "energy_j",
+    "pipeline",
+    "data",
+    "tensor",
+    "microbatch",
+    "recompute",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +66,14 @@ def front_frame(document: Mapping[str, Any]) -> Frame:
     columns = {name: [point["metrics"][name] for point in points] for name in document["of"]}
     columns |= {f"chip_{key}": [point["chip"][key] for point in points] for key in CHIP}
     for index, model in enumerate(points[0]["models"]):
-        columns |= {f"{model['name']}_{key}": [point["models"][index][key] for point in points] for key in MODEL}
+        columns |= {
+            f"{model['name']}_{key}": [point["models"][index][key] for point in points]
+            for key in MODEL
+        }
     gap = document["certificate"]["gap"]
-    columns["gap"] = [gap if point["certificate"] is None else point["certificate"]["gap"] for point in points]
+    columns["gap"] = [
+        gap if point["certificate"] is None else point["certificate"]["gap"] for point in points
+    ]
     return {name: np.array(column) for name, column in columns.items()}
 
 
@@ -73,7 +96,16 @@ def front_in(
         require_evaluated(journal.path, journal.known().values(), own, several=len(asked.runs) > 1)
         write_papers(folder, papers)
         ending = Ending()
-        state = front(own, asked, scales_for(own, asked, crew, deadline), crew, journal, watch, deadline, ending)
+        state = front(
+            own,
+            asked,
+            scales_for(own, asked, crew, deadline),
+            crew,
+            journal,
+            watch,
+            deadline,
+            ending,
+        )
         if not len(state.archive.numbers):
             raise nothing_in_time(SCHEMA) if state.stopped else nothing_within(state)
         closed = closed_units(state)

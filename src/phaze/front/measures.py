@@ -1,8 +1,10 @@
-r"""The metrics of any design from what a batch takes on it, and the lower bounds of all units as a front closes them.
+r"""The metrics of any design from what a batch takes on it, and the lower bounds of all units as a
+front closes them.
 
-A unit is a chip with one of the memories that count, numbered memory * chips + chip. What a finished front proves
-follows from its designs and from :class:`Listed`, the bounds of every unit: where one metric comes with a run they are
-the list of closed units itself, so that whoever has the list can derive the proof.
+A unit is a chip with one of the memories that count, numbered memory * chips + chip. What a
+finished front proves follows from its designs and from :class:`Listed`, the bounds of every unit:
+where one metric comes with a run they are the list of closed units itself, so that whoever has the
+list can derive the proof.
 """
 
 from collections.abc import Sequence
@@ -34,8 +36,8 @@ def limit_of(job: SearchJob, metric: Metric, value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What the metrics of a front are computed from: rates and scales of a run's metrics, and what is known of every
-    unit."""
+    """What the metrics of a front are computed from: rates and scales of a run's metrics, and what
+    is known of every unit."""
 
     job: SearchJob
     asked: RequestedMetrics
@@ -49,11 +51,14 @@ class Measures:
         return int(self.rates[0].rate.shape[1])
 
     def unit(self, chip: int, hbm: int) -> int:
-        """The unit of a chip and a memory; a memory that does not count stands for the one that does."""
+        """The unit of a chip and a memory; a memory that does not count stands for the one that
+        does."""
         place = self.memories.index(hbm) if hbm in self.memories else len(self.memories) - 1
         return place * self.chips + chip
 
-    def values(self, chip: int, hbm: int, seconds: Sequence[float], joules: Sequence[float]) -> Floats:
+    def values(
+        self, chip: int, hbm: int, seconds: Sequence[float], joules: Sequence[float]
+    ) -> Floats:
         """Every measured metric of a design whose models take these seconds and joules a batch."""
         found = np.empty(len(self.asked.measured))
         for row, metric in enumerate(self.asked.measured):
@@ -62,7 +67,9 @@ class Measures:
                 continue
             at = self.asked.runs.index(metric)
             rates = self.rates[at].at(hbm, chip)
-            own = [float(rates.value(np.asarray(s), j)) for s, j in zip(seconds, joules, strict=True)]
+            own = [
+                float(rates.value(np.asarray(s), j)) for s, j in zip(seconds, joules, strict=True)
+            ]
             found[row] = float(self.scales[at].score(np.array(own)))
         return found
 
@@ -81,7 +88,11 @@ class Measures:
 
 
 def measures_of(
-    job: SearchJob, asked: RequestedMetrics, scales: Sequence[Scale], opened: SpaceChips, memories: Sequence[int]
+    job: SearchJob,
+    asked: RequestedMetrics,
+    scales: Sequence[Scale],
+    opened: SpaceChips,
+    memories: Sequence[int],
 ) -> Measures:
     """The measures of a front; ``scales`` by metric of a run."""
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)
@@ -95,7 +106,8 @@ def measures_of(
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Lower bounds [metrics measured, lanes, units] with limits, allowed units, designs [metrics measured, designs]."""
+    """Lower bounds [metrics measured, lanes, units] with limits, allowed units, designs [metrics
+    measured, designs]."""
 
     asked: RequestedMetrics
     gap: float
@@ -129,5 +141,9 @@ class Listed:
 def listed_from(measures: Measures, bounds: Floats, points: Floats) -> Listed:
     """What a list of closed units says, ``bounds`` by unit, where one metric comes with a run."""
     asked = measures.asked
-    lower = np.stack([bounds if m.kind is not None else measures.known[m.name] for m in asked.measured])
-    return Listed(asked, measures.job.gap, lower[:, None, :], measures.limits(), measures.allowed(), points)
+    lower = np.stack(
+        [bounds if m.kind is not None else measures.known[m.name] for m in asked.measured]
+    )
+    return Listed(
+        asked, measures.job.gap, lower[:, None, :], measures.limits(), measures.allowed(), points
+    )

@@ -1,4 +1,5 @@
-r"""What a front weighs. A metric is known of a chip and its memory before it is opened, or comes with a run of it.
+r"""What a front weighs. A metric is known of a chip and its memory before it is opened, or comes
+with a run of it.
 
     area       mm2           of the chip's dies                                              known
     power      W             TDP of a chip, as ``budget.power`` limits it           known
@@ -9,8 +10,9 @@ r"""What a front weighs. A metric is known of a chip and its memory before it is
     cost       USD           of a batch: K m T / life + E price PUE                          run
     carbon     kgCO2e        of a batch: K c T / life + E grid PUE                           run
 
-The last four are the values of the objectives of :mod:`phaze.search.objective`, of which the least is best; throughput
-is shown as sequences a batch over its seconds (of several models: 1 over their score).
+The last four are the values of the objectives of :mod:`phaze.search.objective`, of which the least
+is best; throughput is shown as sequences a batch over its seconds (of several models: 1 over their
+score).
 """
 
 from collections.abc import Sequence
@@ -30,7 +32,8 @@ MOST = 3
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric: its unit, the objective whose value it is (None: known before a run), whether HBM counts in it."""
+    """A metric: its unit, the objective whose value it is (None: known before a run), whether HBM
+    counts in it."""
 
     name: str
     unit: str
@@ -65,15 +68,19 @@ def metric_of(name: str, where: str) -> Metric:
 
 @dataclass(frozen=True, slots=True)
 class RequestedMetrics:
-    """The metrics of a front, and limits: at most so much of a metric, at least so much throughput."""
+    """The metrics of a front, and limits: at most so much of a metric, at least so much
+    throughput."""
 
     of: tuple[Metric, ...]
     within: tuple[tuple[Metric, float], ...] = ()
 
     @property
     def runs(self) -> tuple[Metric, ...]:
-        """The metrics that a run decides, those of the front first; throughput where there is none, for it must fit."""
-        named = dict.fromkeys(m for m in (*self.of, *(limit[0] for limit in self.within)) if m.kind is not None)
+        """The metrics that a run decides, those of the front first; throughput where there is none,
+        for it must fit."""
+        named = dict.fromkeys(
+            m for m in (*self.of, *(limit[0] for limit in self.within)) if m.kind is not None
+        )
         return tuple(named) or (METRICS[0],)
 
     @property
@@ -88,21 +95,30 @@ class RequestedMetrics:
 
     def document(self) -> dict[str, object]:
         """Plain values."""
-        return {"of": [m.name for m in self.of], "within": {m.name: value for m, value in self.within}}
+        return {
+            "of": [m.name for m in self.of],
+            "within": {m.name: value for m, value in self.within},
+        }
 
 
 def _limit(text: str) -> tuple[Metric, float]:
     where = f"--within {text}"
     name, equals, number = (part.strip() for part in text.partition("="))
     if not equals:
-        raise InputError(where, "this is not of the form metric=number", "e.g. area=400 or throughput=10000")
+        raise InputError(
+            where, "this is not of the form metric=number", "e.g. area=400 or throughput=10000"
+        )
     metric = metric_of(name, where)
     try:
         value = float(number)
     except ValueError:
         value = -1.0
     if not 0 < value < float("inf"):
-        raise InputError(where, f"'{number}' is not a positive number", f"give it in {metric.unit}, without the unit")
+        raise InputError(
+            where,
+            f"'{number}' is not a positive number",
+            f"give it in {metric.unit}, without the unit",
+        )
     return metric, value
 
 
@@ -114,9 +130,17 @@ def asked_of(of: str | Sequence[str], within: Sequence[str] = ()) -> RequestedMe
     found = tuple(metric_of(name, where) for name in names)
     if not 2 <= len(found) <= MOST:
         seen = (
-            "no metric is" if not found else "one metric alone is" if len(found) == 1 else f"{len(found)} metrics are"
+            "no metric is"
+            if not found
+            else "one metric alone is"
+            if len(found) == 1
+            else f"{len(found)} metrics are"
         )
-        change = f"phaze search finds the best of {names[0]}" if len(found) == 1 else "e.g. --of throughput,area"
+        change = (
+            f"phaze search finds the best of {names[0]}"
+            if len(found) == 1
+            else "e.g. --of throughput,area"
+        )
         raise InputError(where, f"{seen} named and a front has two or three", change)
     if len(set(found)) < len(found):
         raise InputError(where, "a metric is named twice", "name each once")

@@ -1,12 +1,13 @@
-r"""Which design beats which. Values are compared in steps of 2^-30 of themselves, so that rounding decides nothing:
+r"""Which design beats which. Values are compared in steps of 2^-30 of themselves, so that rounding
+decides nothing:
 
     q(v) = the bits of v without the last 22 of its mantissa,     v <= w  implies  q(v) <= q(w)
     p beats u       q(p_k) <= q(u_k) in every metric k, and less in one, or p has the lower number
     p closes u      p beats every design whose values are no less than the lower bounds l of u
 
-The first is an order in which no two designs are equal, so the front, all designs that none beats, is one set, whatever
-order designs are looked at. With a gap g > 0, p closes u when q(p_k) <= q(l_k / (1 - g)) in the metrics of a run, and
-q(p_k) <= q(l_k) in the others.
+The first is an order in which no two designs are equal, so the front, all designs that none beats,
+is one set, whatever order designs are looked at. With a gap g > 0, p closes u when q(p_k) <= q(l_k
+/ (1 - g)) in the metrics of a run, and q(p_k) <= q(l_k) in the others.
 """
 
 import numpy as np
@@ -25,7 +26,8 @@ def steps(values: Floats) -> Integers:
 
 
 def beaten(points: Integers, numbers: Integers, others: Integers, their: Integers) -> Flags:
-    """Which of ``others`` [metrics, others] some of ``points`` [metrics, points] beats; both in steps."""
+    """Which of ``others`` [metrics, others] some of ``points`` [metrics, points] beats; both in
+    steps."""
     found = np.zeros(others.shape[1], np.bool_)
     for at in range(points.shape[1]):
         point = points[:, at][:, None]
@@ -35,8 +37,11 @@ def beaten(points: Integers, numbers: Integers, others: Integers, their: Integer
     return found
 
 
-def closed(points: Integers, numbers: Integers, lower: Floats, their: Integers, run: Flags, gap: float) -> Flags:
-    """Which designs of lower bounds ``lower`` [metrics, designs] some point closes; ``run`` are metrics of a run."""
+def closed(
+    points: Integers, numbers: Integers, lower: Floats, their: Integers, run: Flags, gap: float
+) -> Flags:
+    """Which designs of lower bounds ``lower`` [metrics, designs] some point closes; ``run`` are
+    metrics of a run."""
     if gap == 0.0:
         return beaten(points, numbers, steps(lower), their)
     raised = steps(np.where(run[:, None], lower / (1 - gap), lower))
@@ -49,7 +54,8 @@ def closed(points: Integers, numbers: Integers, lower: Floats, their: Integers, 
 def undominated(values: Floats, numbers: Integers) -> Integers:
     """Positions of the designs [metrics, designs] that none of the others beats."""
     own = steps(values)
-    # In this order a design is beaten by one before it or by none: less or equal everywhere is then enough.
+    # In this order a design is beaten by one before it or by none: less or equal everywhere is then
+    # enough.
     order = np.lexsort((numbers, *own[::-1]))
     kept, front = list[int](), np.empty(own.shape, np.int64)
     for at in order.tolist():
@@ -60,7 +66,8 @@ def undominated(values: Floats, numbers: Integers) -> Integers:
 
 
 def shortfall(points: Floats, lower: Floats, run: Flags) -> float:
-    """The least gap at which points close every design of ``lower``; 1 where none could, 0 where it is below a step."""
+    """The least gap at which points close every design of ``lower``; 1 where none could, 0 where it
+    is below a step."""
     own, most = steps(points), 0.0
     raised = steps(lower)
     for at in range(lower.shape[1]):

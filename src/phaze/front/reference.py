@@ -1,4 +1,5 @@
-"""The plain path of a front: any chip, memory and configuration in every metric, by the formulas for one chip."""
+"""The plain path of a front: any chip, memory and configuration in every metric, by the formulas
+for one chip."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,8 +35,13 @@ class PlainFront:
 
     def configurations(self, chip: int) -> list[ChipConfigurations]:
         """The models on a chip."""
-        value, table = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[-1]), self.plain.opened.space.technology
-        return [ChipConfigurations(task, value, table) for task in self.plain.networks.tasks_of(chip)]
+        value, table = (
+            self.plain.opened.chip(chip, self.plain.job.hbm_bytes[-1]),
+            self.plain.opened.space.technology,
+        )
+        return [
+            ChipConfigurations(task, value, table) for task in self.plain.networks.tasks_of(chip)
+        ]
 
     def known(self, metric: Metric, chip: int, hbm: int) -> float:
         """What is known of a chip with a memory, by the formulas for one chip."""
@@ -43,27 +49,47 @@ class PlainFront:
         figures, made = estimates_of(value), manufacturing_of(value, load_terms())
         if figures is None or made is None:
             raise AssertionError(f"{value.name}: a chip of a space names a process")
-        known = {"area": figures.area_mm2, "power": figures.design_w, "price": made.usd, "embodied": made.kgco2e}
+        known = {
+            "area": figures.area_mm2,
+            "power": figures.design_w,
+            "price": made.usd,
+            "embodied": made.kgco2e,
+        }
         return known[metric.name]
 
-    def configuration_values(self, chip: int, hbm: int, configurations: Sequence[tuple[float, float]]) -> Floats:
-        """Configurations of one model by the seconds and joules of a batch, in every metric of a run [metrics,
-        configurations]."""
-        value, devices = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm]), self.plain.job.models[0].training
+    def configuration_values(
+        self, chip: int, hbm: int, configurations: Sequence[tuple[float, float]]
+    ) -> Floats:
+        """Configurations of one model by the seconds and joules of a batch, in every metric of a
+        run [metrics, configurations]."""
+        value, devices = (
+            self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm]),
+            self.plain.job.models[0].training,
+        )
         kinds = [metric.kind for metric in self.asked.runs if metric.kind is not None]
         rates = [chip_rates(Objective(kind), value, devices.devices) for kind in kinds]
-        return np.array([[float(rate.value(np.asarray(s), j)) for s, j in configurations] for rate in rates])
+        return np.array(
+            [[float(rate.value(np.asarray(s), j)) for s, j in configurations] for rate in rates]
+        )
 
     def measured(self, chip: int, hbm: int, runs: Sequence[float]) -> Floats:
         """All measured metrics of a unit, those of a run as given."""
         own = dict(zip(self.asked.runs, runs, strict=True))
-        return np.array([own[m] if m in own else self.known(m, chip, hbm) for m in self.asked.measured])
+        return np.array(
+            [own[m] if m in own else self.known(m, chip, hbm) for m in self.asked.measured]
+        )
 
-    def values(self, chip: int, hbm: int, seconds: Sequence[float], joules: Sequence[float]) -> Floats:
+    def values(
+        self, chip: int, hbm: int, seconds: Sequence[float], joules: Sequence[float]
+    ) -> Floats:
         """All measured metrics of one configuration of running the models."""
         pairs = zip(seconds, joules, strict=True)
         own = np.stack([self.configuration_values(chip, hbm, [pair])[:, 0] for pair in pairs])
-        return self.measured(chip, hbm, [float(scale.score(own[:, index])) for index, scale in enumerate(self.scales)])
+        return self.measured(
+            chip,
+            hbm,
+            [float(scale.score(own[:, index])) for index, scale in enumerate(self.scales)],
+        )
 
     def inside(self, chip: int, hbm: int, values: Floats) -> bool:
         """Whether values are within the limits."""

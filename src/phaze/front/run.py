@@ -1,11 +1,13 @@
-"""A front: bounds for all units, then rounds of opened units, until a design closes every one that is left.
+"""A front: bounds for all units, then rounds of opened units, until a design closes every one that
+is left.
 
-First a few units are opened that no other's bounds beat, from one end of that front of bounds to the other. Then units
-are opened in the order of the product of their lower bounds in all metrics, then by number. A design that closes a unit
-has no bound above it, so it comes first in this order: what a front evaluates does not depend on luck. The finer bounds
-(the antichain dual, the best cuts) are worked out for the next units of the order only, and only up to what designs
-that are no worse elsewhere leave of a unit. Units of a round are merged in order, so neither the number of workers nor
-an interruption changes anything.
+First a few units are opened that no other's bounds beat, from one end of that front of bounds to
+the other. Then units are opened in the order of the product of their lower bounds in all metrics,
+then by number. A design that closes a unit has no bound above it, so it comes first in this order:
+what a front evaluates does not depend on luck. The finer bounds (the antichain dual, the best cuts)
+are worked out for the next units of the order only, and only up to what designs that are no worse
+elsewhere leave of a unit. Units of a round are merged in order, so neither the number of workers
+nor an interruption changes anything.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +45,8 @@ from phaze.search.shared import Shared
 from phaze.search.task import SearchJob
 
 Integers = NDArray[np.int64]
-# Chips whose finer bounds are computed at a time, and units of the first round: as many as fill the kernels.
+# Chips whose finer bounds are computed at a time, and units of the first round: as many as fill the
+# kernels.
 DUALS, FIRST = 512, 256
 
 
@@ -67,9 +70,13 @@ def job_for(job: SearchJob, asked: RequestedMetrics) -> SearchJob:
 
 
 def scales_for(
-    job: SearchJob, asked: RequestedMetrics, engine: Evaluate = in_process, deadline: Deadline = NEVER
+    job: SearchJob,
+    asked: RequestedMetrics,
+    engine: Evaluate = in_process,
+    deadline: Deadline = NEVER,
 ) -> tuple[Scale, ...]:
-    """How several models are averaged in each metric of a run; ``engine`` and ``deadline`` as in a search."""
+    """How several models are averaged in each metric of a run; ``engine`` and ``deadline`` as in a
+    search."""
     kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
     own = (replace(job, objective=replace(job.objective, kind=kind)) for kind in kinds)
     return tuple(scale_for(one, engine, deadline) for one in own)
@@ -98,7 +105,8 @@ def _tighten(state: FrontState, chips: Integers) -> None:
 
 
 def _first(state: FrontState) -> list[int]:
-    """The units of the first round: every so many of those whose bounds no other's beat, by their first bound."""
+    """The units of the first round: every so many of those whose bounds no other's beat, by their
+    first bound."""
     units = np.flatnonzero(state.alive.any(axis=0))
     lower = state.lower[: state.weighed].min(axis=1)[:, units]
     best = undominated(lower, units)
@@ -129,7 +137,11 @@ def _open(state: FrontState, units: list[int], engine: Evaluate, journal: Journa
         done = [unit for unit in units if unit in state.evaluated]
         came = [number for unit in done for number in state.take(state.evaluated[unit])]
         new = np.isin(state.archive.numbers, came)
-        state.close(np.arange(state.lower.shape[2]), state.archive.numbers[new], state.archive.values[:, new])
+        state.close(
+            np.arange(state.lower.shape[2]),
+            state.archive.numbers[new],
+            state.archive.values[:, new],
+        )
 
 
 def front(
@@ -142,13 +154,18 @@ def front(
     deadline: Deadline | None = None,
     ending: Ending | None = None,
 ) -> FrontState:
-    """Find a front to the job's gap, or to its time limit; ``job`` is that of :func:`job_for`, ``scales`` of
-    :func:`scales_for`. Where there is a limit, ``ending`` does after every round what it can of the front's end. A
-    space of many chips is looked at in boxes (:mod:`phaze.front.boxed`)."""
+    """Find a front to the job's gap, or to its time limit; ``job`` is that of :func:`job_for`,
+    ``scales`` of :func:`scales_for`. Where there is a limit, ``ending`` does after every round what
+    it can of the front's end. A space of many chips is looked at in boxes
+    (:mod:`phaze.front.boxed`)."""
     deadline = after(job.limit_s) if deadline is None else deadline
     if not is_boxed(job.space):
         return _front_chips(
-            Front(job, asked, scales, engine, deadline), enumerate_space(job.space), journal, watch, ending
+            Front(job, asked, scales, engine, deadline),
+            enumerate_space(job.space),
+            journal,
+            watch,
+            ending,
         )
     memories, shared = tuple(memories_of(job, asked)), Shared()
     question = BoxQuestion(job, scales[0], box_grid(job.space), memories, deadline)
@@ -157,18 +174,23 @@ def front(
         own = replace(question, deadline=until)
         return FrontBoxes(own, asked, tuple(scales), state.archive.values[: len(asked.of)])
 
-    def some(chips: SpaceChips, kept: Journal | None, first: list[int], gap: float, last: bool) -> FrontState:
+    def some(
+        chips: SpaceChips, kept: Journal | None, first: list[int], gap: float, last: bool
+    ) -> FrontState:
         own = Front(replace(job, gap=gap), asked, scales, engine, deadline, shared)
         if last and ending is not None:
             ending.stated.clear()  # designs are numbered by the chips of one front
-        return _front_chips(own, chips, kept, watch if last else None, ending if last else None, first)
+        return _front_chips(
+            own, chips, kept, watch if last else None, ending if last else None, first
+        )
 
     return front_boxes(question, against, some, journal)
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What a front of any chips is asked with; ``shared``: what other fronts of the job have worked out."""
+    """What a front of any chips is asked with; ``shared``: what other fronts of the job have worked
+    out."""
 
     job: SearchJob
     asked: RequestedMetrics
@@ -186,11 +208,14 @@ def _front_chips(
     ending: Ending | None,
     before: list[int] | None = None,
 ) -> FrontState:
-    """A front of chips one by one; units of ``before`` are evaluated first, whatever their bounds."""
+    """A front of chips one by one; units of ``before`` are evaluated first, whatever their
+    bounds."""
     job, asked, scales, engine, deadline = own.job, own.asked, own.scales, own.engine, own.deadline
     first, hurried, memories = None, deadline.is_set, memories_of(job, asked)
     try:
-        start = begin(job, opened, scales[0], memories, kept=not hurried, shared=own.shared, deadline=deadline)
+        start = begin(
+            job, opened, scales[0], memories, kept=not hurried, shared=own.shared, deadline=deadline
+        )
         if hurried and len(opened):
             first = first_designs(start, asked, scales, engine)
             if ending is not None:
@@ -198,7 +223,9 @@ def _front_chips(
                 start.deadline = first.deadline
             keep_times(start, own.shared)
         if len(opened):
-            start.set_bounds(bounds_on(start, np.arange(len(opened)), start.times, [np.inf] * len(start.times)))
+            start.set_bounds(
+                bounds_on(start, np.arange(len(opened)), start.times, [np.inf] * len(start.times))
+            )
     except OutOfTime:
         if first is None or not len(first.archive.numbers):
             raise nothing_in_time(SCHEMA) from None

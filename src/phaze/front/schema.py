@@ -14,14 +14,16 @@ from phaze.options.keys import PointKeys
 from phaze.search.result_file import MOST_NUMBER, ConstantsTable, PlausibilityTable
 
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-# Between the least and the largest of these lie the metrics of all designs; the page draws their logarithms.
+# Between the least and the largest of these lie the metrics of all designs; the page draws their
+# logarithms.
 Metric = Annotated[float, Field(ge=1e-30, le=1e30)]
 Whole = Annotated[int, Field(ge=0)]
 
 
 class PointModel(PointKeys):
-    """How one model runs on the chip of a design, and what a batch of it takes; the last two where its rules choose,
-    and degrees of context and expert parallelism and of hybrid sharding where it has them."""
+    """How one model runs on the chip of a design, and what a batch of it takes; the last two where
+    its rules choose, and degrees of context and expert parallelism and of hybrid sharding where it
+    has them."""
 
     name: Text
     throughput_per_s: Number
@@ -36,7 +38,8 @@ class PointModel(PointKeys):
 
 
 class PointProof(Document):
-    """Nothing at least as good in the other metrics is better than ``bound`` in ``metric``; ``rivals`` may be."""
+    """Nothing at least as good in the other metrics is better than ``bound`` in ``metric``;
+    ``rivals`` may be."""
 
     metric: Text
     rivals: Whole
@@ -45,8 +48,8 @@ class PointProof(Document):
 
 
 class Point(Document):
-    """One design: chip and memory, that chip beside shipped ones, its metrics by name, its models, and its proof where
-    one metric comes with a run."""
+    """One design: chip and memory, that chip beside shipped ones, its metrics by name, its models,
+    and its proof where one metric comes with a run."""
 
     chip: dict[str, Any]
     plausibility: PlausibilityTable
@@ -114,13 +117,31 @@ def front_in(folder: Path) -> tuple[dict[str, Any], str]:
     file = check(FrontFile, raw, where)
     for at, point in enumerate(file.points):
         size = point.chip.get("hbm_bytes")
-        if not isinstance(point.chip.get("name"), str) or type(size) is not int or not 0 < size <= 2**60:
-            raise InputError(f"{where}: points[{at}].chip", "it has no name and hbm_bytes", "find the front again")
+        if (
+            not isinstance(point.chip.get("name"), str)
+            or type(size) is not int
+            or not 0 < size <= 2**60
+        ):
+            raise InputError(
+                f"{where}: points[{at}].chip",
+                "it has no name and hbm_bytes",
+                "find the front again",
+            )
         number = point.chip.get("number")
         if type(number) is int and not 0 <= number <= MOST_NUMBER:
-            raise InputError(f"{where}: points[{at}].chip.number", "it is none of a space", "find the front again")
+            raise InputError(
+                f"{where}: points[{at}].chip.number",
+                "it is none of a space",
+                "find the front again",
+            )
         if not set(file.of) <= set(point.metrics):
-            raise InputError(f"{where}: points[{at}].metrics", "one of the front is missing", "find the front again")
+            raise InputError(
+                f"{where}: points[{at}].metrics",
+                "one of the front is missing",
+                "find the front again",
+            )
     if len(set(file.of)) != len(file.of) or not set(file.of) <= set(file.units):
-        raise InputError(f"{where}: of", "a metric appears twice or has no unit", "find the front again")
+        raise InputError(
+            f"{where}: of", "a metric appears twice or has no unit", "find the front again"
+        )
     return raw, text

@@ -32,7 +32,9 @@ def _designs(document: Mapping[str, Any]) -> Table:
     for index in rows:
         point = points[index]
         values = [f"{point['metrics'][name]:,.5g}" for name in metrics]
-        cells.append([*values, point["chip"]["name"], show(point["chip"]["hbm_bytes"], "B"), _split(point)])
+        cells.append(
+            [*values, point["chip"]["name"], show(point["chip"]["hbm_bytes"], "B"), _split(point)]
+        )
     units = ", ".join(f"{name} in {unit}" for name, unit in document["units"].items())
     cut = len(rows) < len(points)
     notes = [f"{len(rows)} of {len(points):,} designs are shown; front.csv has all."] if cut else []
@@ -43,7 +45,9 @@ def _designs(document: Mapping[str, Any]) -> Table:
 def front_sections(document: Mapping[str, Any], folder: str, work: str = "") -> list[Section]:
     """A ``phaze.front/1``; ``work`` says what it took."""
     proof, links = document["certificate"], (document["cluster"] or {}).get("links")
-    excluded = ", ".join(f"{reason} {count:,}" for reason, count in proof["closed"].items() if count)
+    excluded = ", ".join(
+        f"{reason} {count:,}" for reason, count in proof["closed"].items() if count
+    )
     better = f"is better by more than {proof['gap']:.2g}"
     if proof["gap"] == 0:
         better = "is at least as good in all and better in one"

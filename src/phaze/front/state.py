@@ -1,14 +1,17 @@
-"""A front under way: lower bounds of every design in every metric, what was opened, and the designs that none beats.
+"""A front under way: lower bounds of every design in every metric, what was opened, and the designs
+that none beats.
 
-A unit is a chip with one memory, numbered memory * chips + chip; these numbers stand where a search has chips, in the
-journal too. Where one metric comes with a run, a unit has one lane: the best of all configurations to run the models on
-it. Where several do, each configuration of a model is a lane of its own, for none of them need be best in all. Several
-models then share one lane again, whose bounds are the least of all configurations in each metric; an opened unit has as
-many designs as there are combinations of configurations that none beats (:mod:`phaze.front.combine`). ``lower`` is
-[metrics, lanes, units].
+A unit is a chip with one memory, numbered memory * chips + chip; these numbers stand where a search
+has chips, in the journal too. Where one metric comes with a run, a unit has one lane: the best of
+all configurations to run the models on it. Where several do, each configuration of a model is a
+lane of its own, for none of them need be best in all. Several models then share one lane again,
+whose bounds are the least of all configurations in each metric; an opened unit has as many designs
+as there are combinations of configurations that none beats (:mod:`phaze.front.combine`). ``lower``
+is [metrics, lanes, units].
 
-What an opened unit ran is one entry for the best configuration of each model, or where several metrics come with a run
-one for each configuration that may be in a design, the configurations of all models numbered one model after the other.
+What an opened unit ran is one entry for the best configuration of each model, or where several
+metrics come with a run one for each configuration that may be in a design, the configurations of
+all models numbered one model after the other.
 """
 
 from collections.abc import Sequence
@@ -33,13 +36,15 @@ from phaze.search.work_item import failed
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-# More combinations of configurations than any unit has that none of the others beats: room for their numbers.
+# More combinations of configurations than any unit has that none of the others beats: room for
+# their numbers.
 COMBINATIONS = 1 << 20
 
 
 @dataclass(slots=True, kw_only=True)
 class FrontState(SearchState):
-    """A front under way: ``front_rates`` and ``front_scales`` of the metrics of a run, ``limits`` of all measured.
+    """A front under way: ``front_rates`` and ``front_scales`` of the metrics of a run, ``limits``
+    of all measured.
 
     ``allowed`` are the units within the limits on what is known of them.
     """
@@ -97,7 +102,8 @@ class FrontState(SearchState):
         return float("inf")
 
     def vectors(self, index: Integers) -> Floats:
-        """Lower bounds of some chips in the metrics of a run, [runs, lanes, memories, chips], from times and joules."""
+        """Lower bounds of some chips in the metrics of a run, [runs, lanes, memories, chips], from
+        times and joules."""
         found = []
         for scale, values in zip(self.front_scales, self.configuration_bounds(index), strict=True):
             if self.several and len(values) == 1:
@@ -107,10 +113,14 @@ class FrontState(SearchState):
         return np.stack(found)
 
     def configuration_bounds(self, index: Integers) -> list[list[Floats]]:
-        """Lower bounds on some chips, by metric of a run and model [configurations, memories, chips]."""
+        """Lower bounds on some chips, by metric of a run and model [configurations, memories,
+        chips]."""
         bounds = []
         for rates in self.front_rates:
-            some, values = Rates(rates.rate[self.memories][:, index], rates.weight, rates.delays), list[Floats]()
+            some, values = (
+                Rates(rates.rate[self.memories][:, index], rates.weight, rates.delays),
+                list[Floats](),
+            )
             for model, task in enumerate(self.job.models):
                 graphs = [configuration.graph for configuration in task.configurations]
                 joules = self.floors[model][graphs][:, index] if rates.weight else np.zeros((1, 1))
@@ -119,7 +129,8 @@ class FrontState(SearchState):
         return bounds
 
     def refresh(self, index: Integers) -> None:
-        """Bounds of some chips anew; lanes that no longer have a chance are closed. Opened units keep theirs."""
+        """Bounds of some chips anew; lanes that no longer have a chance are closed. Opened units
+        keep theirs."""
         chips, count = len(self.opened), len(self.memories)
         units = (np.arange(count)[:, None] * chips + index[None, :]).ravel()
         fresh = self.vectors(index).reshape(len(self.asked.runs), self.lanes, -1)
@@ -136,13 +147,17 @@ class FrontState(SearchState):
         self.alive[lane[out], unit[out]] = False
 
     def hopeless(self, lower: Floats, names: Integers, numbers: Integers, values: Floats) -> Flags:
-        """What of these lower bounds [metrics, lanes] is above a limit, or closed by some of these designs."""
+        """What of these lower bounds [metrics, lanes] is above a limit, or closed by some of these
+        designs."""
         out = ~(lower <= self.limits[:, None]).all(axis=0) | ~np.isfinite(lower).all(axis=0)
         known, weighed = steps(values[: self.weighed]), lower[: self.weighed]
-        return np.asarray(out | closed(known, numbers, weighed, names, self.run_metrics, self.job.gap))
+        return np.asarray(
+            out | closed(known, numbers, weighed, names, self.run_metrics, self.job.gap)
+        )
 
     def cut_of(self, unit: int) -> float:
-        """The score that a unit with one lane must not exceed: its limit, and what designs no worse elsewhere have."""
+        """The score that a unit with one lane must not exceed: its limit, and what designs no worse
+        elsewhere have."""
         row = self.first_run
         cut = float(self.limits[row])
         if row >= self.weighed:
@@ -154,25 +169,36 @@ class FrontState(SearchState):
         return min(cut, best * (1 - self.job.gap if self.job.gap > 0 else 1 + TIE))
 
     def evaluate(self, chip: int, cut: float) -> Evaluated:
-        """A unit (``chip`` is its number): its best configurations against its cut-off, or all with a chance."""
+        """A unit (``chip`` is its number): its best configurations against its cut-off, or all with
+        a chance."""
         number, memory = self.place(chip)
         hbm = self.memories[memory]
         try:
-            return self._ways(chip, number, memory) if self.several else self._best(chip, number, memory, cut)
+            return (
+                self._ways(chip, number, memory)
+                if self.several
+                else self._best(chip, number, memory, cut)
+            )
         except Exception as fault:
             return failed(chip, hbm, float(self.scored()[chip]), f"{type(fault).__name__}: {fault}")
 
     def _best(self, unit: int, chip: int, memory: int, cut: float) -> Evaluated:
         """The best configurations of all models on a unit."""
         index = np.array([chip])
-        bounds = [self.values(model, index)[:, memory : memory + 1, 0] for model in range(len(self.bounds))]
+        bounds = [
+            self.values(model, index)[:, memory : memory + 1, 0]
+            for model in range(len(self.bounds))
+        ]
         floors = [floor[:, chip] for floor in self.floors]
-        found = evaluate(self.open(chip), bounds, floors, [self.memories[memory]], min(cut, self.cut_of(unit)))
+        found = evaluate(
+            self.open(chip), bounds, floors, [self.memories[memory]], min(cut, self.cut_of(unit))
+        )
         return replace(found, chip=unit)
 
     def _ways(self, unit: int, chip: int, memory: int) -> Evaluated:
-        """Every configuration of every model on a unit that may be in a design: that neither a design of the front
-        closes, all other models at their best, nor another configuration of its model beats."""
+        """Every configuration of every model on a unit that may be in a design: that neither a
+        design of the front closes, all other models at their best, nor another configuration of its
+        model beats."""
         opened, ran, first = self.open(chip), list[ModelRun](), 0
         bounds = self.configuration_bounds(np.array([chip]))
         models = range(len(self.job.models))
@@ -200,13 +226,17 @@ class FrontState(SearchState):
         return Evaluated(unit, self.memories[memory], score, lower, tuple(ran))
 
     def _left_out(self, unit: int, model: int, bounds: Floats, least: Sequence[Floats]) -> bool:
-        """Whether no design with a configuration of these bounds in the metrics of a run has a chance."""
+        """Whether no design with a configuration of these bounds in the metrics of a run has a
+        chance."""
         values = np.stack([bounds if index == model else own for index, own in enumerate(least)])
         lower = self._measured(
-            unit, [float(scale.score(values[:, index])) for index, scale in enumerate(self.front_scales)]
+            unit,
+            [float(scale.score(values[:, index])) for index, scale in enumerate(self.front_scales)],
         )
         name = np.array([(unit + 1) * self.span - 1])
-        return bool(self.hopeless(lower[:, None], name, self.archive.numbers, self.archive.values)[0])
+        return bool(
+            self.hopeless(lower[:, None], name, self.archive.numbers, self.archive.values)[0]
+        )
 
     @staticmethod
     def _beaten(found: Floats, bounds: Floats) -> bool:
@@ -228,8 +258,9 @@ class FrontState(SearchState):
         raise AssertionError("no configuration of that number")
 
     def run_values(self, unit: int, ran: Sequence[ModelRun], lower: bool = False) -> list[Floats]:
-        """By model the values of its configurations among ``ran`` in every metric of a run, [metrics, configurations];
-        ``lower``: what their schedules prove of them. Only models that ran."""
+        """By model the values of its configurations among ``ran`` in every metric of a run,
+        [metrics, configurations]; ``lower``: what their schedules prove of them. Only models that
+        ran."""
         chip, memory = self.place(unit)
         found: dict[int, list[list[float]]] = {}
         for one in ran:
@@ -253,7 +284,10 @@ class FrontState(SearchState):
             model, configuration = self.model_and_configuration(one.configuration)
             models.setdefault(model, []).append(replace(one, configuration=configuration))
         combinations, scores = combined(self.run_values(found.chip, found.ran), self.front_scales)
-        chosen = [tuple(models[at][place] for at, place in enumerate(one)) for one in combinations.T.tolist()]
+        chosen = [
+            tuple(models[at][place] for at, place in enumerate(one))
+            for one in combinations.T.tolist()
+        ]
         order = sorted(range(len(chosen)), key=lambda at: [ran.configuration for ran in chosen[at]])
         alone = len(models) == 1
         return [
@@ -266,7 +300,8 @@ class FrontState(SearchState):
         ]
 
     def take(self, found: Evaluated) -> list[int]:
-        """An opened unit: its designs into the archive, its bounds to what was proved; the numbers that came in."""
+        """An opened unit: its designs into the archive, its bounds to what was proved; the numbers
+        that came in."""
         unit = found.chip
         came = [
             unit * self.span + place
@@ -288,7 +323,9 @@ def front_state(state: SearchState, asked: RequestedMetrics, scales: Sequence[Sc
     job, opened = state.job, state.opened
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)
     runs = [
-        rates_of(Objective(metric.kind), opened, sizes, devices) for metric in asked.runs if metric.kind is not None
+        rates_of(Objective(metric.kind), opened, sizes, devices)
+        for metric in asked.runs
+        if metric.kind is not None
     ]
     lanes = len(job.models[0].configurations) if len(asked.runs) > 1 and len(job.models) == 1 else 1
     units = len(state.memories) * len(opened)

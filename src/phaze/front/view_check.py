@@ -1,7 +1,9 @@
-"""Whether ``front.json`` is the view of a certificate that was proved: written anew from its designs and compared.
+"""Whether ``front.json`` is the view of a certificate that was proved: written anew from its
+designs and compared.
 
-Of its tables of the proof, counts and gaps must agree with each other and with the designs; how many units the search
-evaluated, and how many rivals it left to each design, say what it did, which nothing depends on.
+Of its tables of the proof, counts and gaps must agree with each other and with the designs; how
+many units the search evaluated, and how many rivals it left to each design, say what it did, which
+nothing depends on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,8 @@ PROVED = "python -m phaze.check says whether its certificate holds"
 
 
 def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> StatedDesign | str:
-    """A design recomputed from the chip, memory and configurations that it names, or what is wrong with it."""
+    """A design recomputed from the chip, memory and configurations that it names, or what is wrong
+    with it."""
     plain, job = front.plain, front.plain.job
     called, size = point["chip"]["number"], point["chip"]["hbm_bytes"]
     number = plain.opened.index_of(called) if type(called) is int else None
@@ -41,7 +44,10 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
     for own, said in zip(front.configurations(number), point["models"], strict=True):
         configuration = way_of(own.task, said)
         if configuration is None:
-            return f"models[{own.task.name}]: the study knows no such microbatch, width, recompute and ZeRO"
+            return (
+                f"models[{own.task.name}]: the study knows no such microbatch, width, "
+                "recompute and ZeRO"
+            )
         plan = own.plan(configuration, size)
         if plan is None:
             return f"models[{own.task.name}]: the plan does not fit"
@@ -52,8 +58,13 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
         tables.append(model_table(own.task, configuration, plan, static_w))
     if all(leaner):
         return f"chip.hbm_bytes: {job.hbm_bytes[hbm - 1]} are enough"
-    values, single = measures.values(number, hbm, seconds, joules), front.values(number, hbm, seconds, joules)
-    if not all(isclose(a, b, rel_tol=NEAR) for a, b in zip(values.tolist(), single.tolist(), strict=True)):
+    values, single = (
+        measures.values(number, hbm, seconds, joules),
+        front.values(number, hbm, seconds, joules),
+    )
+    if not all(
+        isclose(a, b, rel_tol=NEAR) for a, b in zip(values.tolist(), single.tolist(), strict=True)
+    ):
         return f"metrics: {values.tolist()}, but {single.tolist()} by the formulas for one chip"
     return (
         StatedDesign(number, hbm, tables, values)
@@ -91,7 +102,10 @@ def regenerated_designs(
 
 
 def _same_designs(
-    front: PlainFront, designs: list[StatedDesign], document: Mapping[str, Any], certificate: Mapping[str, Any]
+    front: PlainFront,
+    designs: list[StatedDesign],
+    document: Mapping[str, Any],
+    certificate: Mapping[str, Any],
 ) -> list[str]:
     """What of the designs of front.json is not in certificate.json, design by design."""
     rows, job, opened = certificate["front"], front.plain.job, front.plain.opened
@@ -100,7 +114,10 @@ def _same_designs(
     if len(rows) != len(designs):
         return [f"points: {len(designs)} designs, and certificate.json has {len(rows)}"]
     for at, (row, design) in enumerate(zip(rows, designs, strict=True)):
-        if row["chip"] != chip_of(opened, design.chip) or row["hbm_bytes"] != job.hbm_bytes[design.hbm]:
+        if (
+            row["chip"] != chip_of(opened, design.chip)
+            or row["hbm_bytes"] != job.hbm_bytes[design.hbm]
+        ):
             return [f"points[{at}].chip: certificate.json names another one"]
         seconds = [float(model["batch_s"]) for model in document["points"][at]["models"]]
         for place, metric in enumerate(front.asked.of):
@@ -108,7 +125,12 @@ def _same_designs(
             if metric.kind == "throughput":
                 own = seconds_score(front.scales[front.asked.runs.index(metric)], seconds)
             if abs(value - own) > TIE * own:
-                return [f"points[{at}].metrics.{metric.name}: {own!r} as a score, and certificate.json has {value!r}"]
+                return [
+                    (
+                        f"points[{at}].metrics.{metric.name}: {own!r} as a score, and "
+                        f"certificate.json has {value!r}"
+                    )
+                ]
     return []
 
 
@@ -116,7 +138,11 @@ def _proof_tables(
     measures: Measures, designs: list[StatedDesign], document: Mapping[str, Any], opened: SpaceChips
 ) -> list[str]:
     """What of the tables of the proof contradicts the designs, the space, or itself."""
-    said, units, gap = document["certificate"], opened.total * len(measures.memories), measures.job.gap
+    said, units, gap = (
+        document["certificate"],
+        opened.total * len(measures.memories),
+        measures.job.gap,
+    )
     if said["asked_gap"] != gap or said["units"] != units or not 0 <= said["gap"] <= 1:
         return ["certificate: its units, asked_gap or gap are not those of the study"]
     counts = [said["closed"][key] for key in said["closed"]]
@@ -127,20 +153,36 @@ def _proof_tables(
     first = next((at for at, metric in enumerate(measures.asked.of) if metric.kind is not None), 0)
     metric = measures.asked.of[first]
     for at, (point, design) in enumerate(zip(document["points"], designs, strict=True)):
-        own, value, where = point["certificate"], float(design.values[first]), f"points[{at}].certificate"
+        own, value, where = (
+            point["certificate"],
+            float(design.values[first]),
+            f"points[{at}].certificate",
+        )
         if own is None:
             continue
         if own["bound"] == 0:
             return [f"{where}: its bound is 0"]
         lower = shown_value(measures.job, metric, float(own["bound"]))
-        proved = own["metric"] == metric.name and type(own["rivals"]) is int and 0 <= own["rivals"] <= units
-        if not proved or not 0 < lower <= value * (1 + TIE) or abs(own["gap"] - max(0.0, 1 - lower / value)) > TIE:
+        proved = (
+            own["metric"] == metric.name
+            and type(own["rivals"]) is int
+            and 0 <= own["rivals"] <= units
+        )
+        if (
+            not proved
+            or not 0 < lower <= value * (1 + TIE)
+            or abs(own["gap"] - max(0.0, 1 - lower / value)) > TIE
+        ):
             return [f"{where}: its metric, rivals, bound and gap do not go together"]
     return []
 
 
 def check_front_view(
-    front: PlainFront, measures: Measures, text: str, document: Mapping[str, Any], certificate: Mapping[str, Any]
+    front: PlainFront,
+    measures: Measures,
+    text: str,
+    document: Mapping[str, Any],
+    certificate: Mapping[str, Any],
 ) -> list[str]:
     """What of ``front.json`` is not the view of a certificate that was proved."""
     designs, wrong = regenerated_designs(front, measures, document["points"])
@@ -158,4 +200,9 @@ def check_front_view(
         {**own, "certificate": said["certificate"]}
         for own, said in zip(true["points"], document["points"], strict=True)
     ]
-    return check_text(text, document, {**true, "points": points, "certificate": document["certificate"]}, "front.json")
+    return check_text(
+        text,
+        document,
+        {**true, "points": points, "certificate": document["certificate"]},
+        "front.json",
+    )

@@ -1,9 +1,12 @@
-"""``certificate.json`` of a front (``phaze.certificate/1``): its designs, each with what shows that it can be had.
+"""``certificate.json`` of a front (``phaze.certificate/1``): its designs, each with what shows that
+it can be had.
 
-    problem, graphs, cost_model, fusion, multipliers   as in that of a search (:mod:`phaze.search.witness`)
-    gap        in metrics of a run: the one that was asked for, or what a front that was stopped has shown
-    front      designs: values in the order of the metrics (seconds of a batch for throughput), chip by axis values,
-               memory, and of each model its plan and schedules
+    problem, graphs, cost_model, fusion, multipliers   as in that of a search
+                                                       (:mod:`phaze.search.witness`)
+    gap        in metrics of a run: the one that was asked for, or what a front that was stopped has
+               shown
+    front      designs: values in the order of the metrics (seconds of a batch for throughput), chip
+               by axis values, memory, and of each model its plan and schedules
 
 Nothing of the units that were closed is in it: :mod:`phaze.check` proves every one of them anew.
 """
@@ -21,10 +24,19 @@ from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.objective import Scale
 from phaze.search.question_files import Papers
 from phaze.search.reference import layers_on
-from phaze.search.witness import chip_of, heading, model_witness, needs_schedules, seconds_score, tables_of
+from phaze.search.witness import (
+    chip_of,
+    heading,
+    model_witness,
+    needs_schedules,
+    seconds_score,
+    tables_of,
+)
 
 
-def proved_values(asked: RequestedMetrics, scales: Sequence[Scale], design: StatedDesign) -> list[float]:
+def proved_values(
+    asked: RequestedMetrics, scales: Sequence[Scale], design: StatedDesign
+) -> list[float]:
     """A design's metrics as they are proved."""
     values = [float(value) for value in design.values[: len(asked.of)]]
     seconds = [found.plan.batch_s for _, found in design.plans]
@@ -38,10 +50,15 @@ def _witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
     """What shows a design, or None where the checker has no rules for it."""
     size, models = state.job.hbm_bytes[design.hbm], []
     chip, value = chip_of(state.opened, design.chip), state.opened.chip(design.chip, size)
-    for model, (task, (way, found)) in enumerate(zip(state.networks.tasks_of(design.chip), design.plans, strict=True)):
+    for model, (task, (way, found)) in enumerate(
+        zip(state.networks.tasks_of(design.chip), design.plans, strict=True)
+    ):
         solved: Sequence[Schedule] = found.schedules or ()
         if needs_schedules(task) and found.schedules is None:
-            memo, costs = ScheduleMemo(kept=[]), works_known(state, design.chip, model, value).get(way.graph)
+            memo, costs = (
+                ScheduleMemo(kept=[]),
+                works_known(state, design.chip, model, value).get(way.graph),
+            )
             layers_on(task, way.graph, value, None, (memo, b""), costs=costs)
             solved = memo.kept or []
         table = {"plan": document_of(found.plan), "zero": found.zero}
@@ -55,9 +72,15 @@ def _witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
 def front_proof(
     state: FrontState, designs: Sequence[StatedDesign], document: dict[str, Any], papers: Papers
 ) -> dict[str, Any]:
-    """The certificate of a front; without witnesses where its time was up and schedules would have to be solved."""
+    """The certificate of a front; without witnesses where its time was up and schedules would have
+    to be solved."""
     late = state.stopped and any(needs_schedules(task) for task in state.job.models)
     rows = [None] if late else [_witness(state, design) for design in designs]
     whole = None not in rows
     gap = max(float(document["certificate"]["gap"]), state.job.gap)
-    return {**heading(papers), "gap": gap, "front": rows if whole else None, **tables_of(state.job.models, whole)}
+    return {
+        **heading(papers),
+        "gap": gap,
+        "front": rows if whole else None,
+        **tables_of(state.job.models, whole),
+    }

@@ -1,1 +1,2 @@
-"""Models as layers of operators: what one training step computes, reads, writes, keeps and communicates."""
+"""Models as layers of operators: what one training step computes, reads, writes, keeps and
+communicates."""

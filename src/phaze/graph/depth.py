@@ -1,13 +1,16 @@
 """The same model with more equal layers: a run of equal calls, as long as wanted.
 
-A model with two calls r0, r1 of each repeated layer shows how its calls are connected. With n calls r0 ... r(n-1):
+A model with two calls r0, r1 of each repeated layer shows how its calls are connected. With n calls
+r0 ... r(n-1):
 
     r0 -> r1                 becomes  r0 -> r1 -> ... -> r(n-1)
-    x -> r0 alone            stays;   x -> r0 and x -> r1  becomes  x -> r0 and x -> r1, ..., x -> r(n-1)
-    r1 -> y alone            becomes  r(n-1) -> y;   r0 -> y and r1 -> y  becomes  r0 -> y, ..., r(n-1) -> y
+    x -> r0 alone            stays;   x -> r0 and x -> r1  becomes  x -> r0 and x -> r1, ..., x ->
+                             r(n-1)
+    r1 -> y alone            becomes  r(n-1) -> y;   r0 -> y and r1 -> y  becomes  r0 -> y, ...,
+                             r(n-1) -> y
 
-Ties follow in the same way. Layers stay as they are. Layers that take turns, x a b a b y, are continued likewise
-(:func:`alternated`): each hands its result to the next.
+Ties follow in the same way. Layers stay as they are. Layers that take turns, x a b a b y, are
+continued likewise (:func:`alternated`): each hands its result to the next.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +34,9 @@ class _Places:
 
 def runs(model: Model) -> tuple[int, ...]:
     """The layers that two or more calls in a row are of, in order of their first call."""
-    repeated = [a.layer for a, b in zip(model.calls, model.calls[1:], strict=False) if a.layer == b.layer]
+    repeated = [
+        a.layer for a, b in zip(model.calls, model.calls[1:], strict=False) if a.layer == b.layer
+    ]
     return tuple(dict.fromkeys(repeated))
 
 
@@ -60,7 +65,9 @@ def _modules(first: str, second: str, count: int) -> list[str]:
     if place is None:
         return [first] * count
     start, step = int(left[place]), int(right[place]) - int(left[place])
-    return [".".join([*left[:place], str(start + step * i), *left[place + 1 :]]) for i in range(count)]
+    return [
+        ".".join([*left[:place], str(start + step * i), *left[place + 1 :]]) for i in range(count)
+    ]
 
 
 def _edges(model: Model, places: _Places) -> tuple[Edge, ...]:
@@ -77,7 +84,11 @@ def _edges(model: Model, places: _Places) -> tuple[Edge, ...]:
             for target in targets:
                 add(edge, target - 1, target)
             continue
-        if run is not None and not places.is_first(edge.source) and (edge.source - 1, edge.target) not in joined_calls:
+        if (
+            run is not None
+            and not places.is_first(edge.source)
+            and (edge.source - 1, edge.target) not in joined_calls
+        ):
             sources = (max(places.new[edge.source - 1] + sources),)
         for source in sources:
             for target in targets:
@@ -86,11 +97,14 @@ def _edges(model: Model, places: _Places) -> tuple[Edge, ...]:
 
 
 def _turns(model: Model) -> int:
-    """Where two pairs of layers that take turns begin; -1 if there are none, or edges that are no chain of them."""
+    """Where two pairs of layers that take turns begin; -1 if there are none, or edges that are no
+    chain of them."""
     kinds = [call.layer for call in model.calls]
     for start in range(len(kinds) - 3):
         a, b, *rest = kinds[start : start + 4]
-        chain = {(edge.source, edge.target) for edge in model.edges} == set(pairwise(range(len(kinds))))
+        chain = {(edge.source, edge.target) for edge in model.edges} == set(
+            pairwise(range(len(kinds)))
+        )
         if a != b and rest == [a, b] and chain:
             return start
     return -1
@@ -122,10 +136,18 @@ def alternated(model: Model, pairs: int) -> Model:
     end, edges = start + 2 * pairs, []
     for source in range(len(calls) - 1):
         inside = start <= source < end - 1
-        old = start + (source - start) % 2 if inside else source if source < start else source - 2 * pairs + 4
+        old = (
+            start + (source - start) % 2
+            if inside
+            else source
+            if source < start
+            else source - 2 * pairs + 4
+        )
         edges.append(replace(edge_from[old], source=source, target=source + 1))
     ties = tuple(
-        replace(tie, calls=tuple(call if call < start else call + 2 * pairs - 4 for call in tie.calls))
+        replace(
+            tie, calls=tuple(call if call < start else call + 2 * pairs - 4 for call in tie.calls)
+        )
         for tie in model.ties
     )
     if any(start <= call < start + 4 for tie in model.ties for call in tie.calls):
@@ -134,7 +156,8 @@ def alternated(model: Model, pairs: int) -> Model:
 
 
 def deepen(model: Model, lengths: Sequence[int]) -> Model:
-    """``model`` with its runs of two as long as ``lengths`` say, in order; every length is at least one."""
+    """``model`` with its runs of two as long as ``lengths`` say, in order; every length is at least
+    one."""
     repeated = runs(model)
     sizes = dict(zip(repeated, lengths, strict=True))
     if any(model.count(layer) != 2 or length < 1 for layer, length in sizes.items()):
@@ -146,8 +169,12 @@ def deepen(model: Model, lengths: Sequence[int]) -> Model:
             calls.append(call)
         elif places.is_first(place):
             second = model.calls[place + 1]
-            calls.extend(Call(call.layer, name) for name in _modules(call.module, second.module, sizes[call.layer]))
+            calls.extend(
+                Call(call.layer, name)
+                for name in _modules(call.module, second.module, sizes[call.layer])
+            )
     ties = tuple(
-        replace(tie, calls=tuple(sorted(new for call in tie.calls for new in places.new[call]))) for tie in model.ties
+        replace(tie, calls=tuple(sorted(new for call in tie.calls for new in places.new[call])))
+        for tie in model.ties
     )
     return replace(model, calls=tuple(calls), edges=_edges(model, places), ties=ties)

@@ -2,15 +2,20 @@
 
 from phaze.graph.ir import Layer, Model
 
-BALANCED = "experts are taken as equally loaded: each of the E experts gets 1/E of the routed tokens"
+BALANCED = (
+    "experts are taken as equally loaded: each of the E experts gets 1/E of the routed tokens"
+)
 NO_EXPERT_PARALLELISM = (
-    "the model is a mixture of experts and expert parallelism is not planned: every tensor group holds all experts of "
-    "its layers, so memory is higher, and communication another, than where experts are spread over devices"
+    "the model is a mixture of experts and expert parallelism is not planned: every "
+    "tensor group holds all experts of "
+    "its layers, so memory is higher, and communication another, than where experts are "
+    "spread over devices"
 )
 
 
 def has_experts(model: Model) -> bool:
-    """Whether a graph routes tokens to experts: its tracer says how, or its modules are called so."""
+    """Whether a graph routes tokens to experts: its tracer says how, or its modules are called
+    so."""
     if any(text.startswith("experts ") for text in model.approximations):
         return True
     return any(layer_has_experts(layer) for layer in model.layers)
@@ -22,8 +27,8 @@ def layer_has_experts(layer: Layer) -> bool:
 
 
 def notes_of(model: Model, planned: bool = False) -> tuple[str, ...]:
-    """What a plan of a model must say beside its numbers: approximations of its graph, and what is not planned, unless
-    experts that ranks share out were ``planned`` too."""
+    """What a plan of a model must say beside its numbers: approximations of its graph, and what is
+    not planned, unless experts that ranks share out were ``planned`` too."""
     shared = any(parameter.experts for layer in model.layers for parameter in layer.parameters)
     return (
         *model.approximations,

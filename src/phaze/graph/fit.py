@@ -1,15 +1,20 @@
 """Expressions from numbers: which sum of monomials takes these values at these points, exactly.
 
-Of n variables the first n + 1 points are a base and, for each variable, the base with that variable alone changed.
+Of n variables the first n + 1 points are a base and, for each variable, the base with that variable
+alone changed.
 
-    monomial   e_i = log(y_i / y_0) / log(x_i / x_0) is whole for every i; c = y_0 / x_0^e   (:func:`_monomial`)
-    sum        over the shapes x^e that single monomials had, as far as possible (:func:`_possible`): for every point p
-               y_p = sum over e of c_e x_p^e, solved in rational numbers; there are fewer shapes than points, so some
-               points check the rest (:class:`_System`); where there are more, over two or three of them. Where that
+    monomial   e_i = log(y_i / y_0) / log(x_i / x_0) is whole for every i; c = y_0 / x_0^e
+               (:func:`_monomial`)
+    sum        over the shapes x^e that single monomials had, as far as possible
+               (:func:`_possible`): for every point p y_p = sum over e of c_e x_p^e, solved in
+               rational numbers; there are fewer shapes than points, so some points check the rest
+               (:class:`_System`); where there are more, over two or three of them. Where that
                fails, over the same shapes and those divided by one variable (:func:`_lower`)
-    least      of two expressions found before, none below the values, at every point one equal   (:func:`_least`)
+    least      of two expressions found before, none below the values, at every point one equal
+               (:func:`_least`)
 
-Whatever is found takes the right value at every point, or :class:`FitError` says that there is none.
+Whatever is found takes the right value at every point, or :class:`FitError` says that there is
+none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +27,8 @@ from phaze.graph.sizes import Exponents, Expression, Point, Term, constant, one_
 
 Values = tuple[int, ...]
 HIGHEST = 4
-"""The highest power of a size in any count is 2 (scores over a sequence); twice that is searched."""
+"""The highest power of a size in any count is 2 (scores over a sequence); twice that is
+searched."""
 
 
 class FitError(PhazeError):
@@ -51,11 +57,14 @@ def _monomial(values: Values, points: Sequence[Point], names: Sequence[str]) -> 
 
 
 def _agrees(expression: Expression, values: Values, points: Sequence[Point]) -> bool:
-    return all(expression.exact(point) == value for point, value in zip(points, values, strict=True))
+    return all(
+        expression.exact(point) == value for point, value in zip(points, values, strict=True)
+    )
 
 
 class _System:
-    """The linear system of some shapes over some points, eliminated once, solved for many right-hand sides."""
+    """The linear system of some shapes over some points, eliminated once, solved for many
+    right-hand sides."""
 
     def __init__(self, shapes: Sequence[Exponents], points: Sequence[Point]) -> None:
         self.shapes = shapes
@@ -77,7 +86,8 @@ class _System:
             self.steps.append((column, pivot, factors))
 
     def solve(self, values: Values) -> Expression | None:
-        """The one sum of the shapes that takes ``values``; none if there is none, or if the points leave it open."""
+        """The one sum of the shapes that takes ``values``; none if there is none, or if the points
+        leave it open."""
         if len(self.steps) < len(self.shapes):
             return None
         right = [Fraction(value) for value in values]
@@ -92,9 +102,15 @@ class _System:
         return one_sum(Term(c, shape) for c, shape in zip(right, self.shapes, strict=False))
 
 
-def _least(values: Values, points: Sequence[Point], pool: Mapping[Values, Expression]) -> Expression | None:
+def _least(
+    values: Values, points: Sequence[Point], pool: Mapping[Values, Expression]
+) -> Expression | None:
     """The least of two expressions of ``pool`` that takes all ``values``."""
-    above = [candidate for candidate in pool if all(a >= b for a, b in zip(candidate, values, strict=True))]
+    above = [
+        candidate
+        for candidate in pool
+        if all(a >= b for a, b in zip(candidate, values, strict=True))
+    ]
     for i, first in enumerate(above):
         open_places = [p for p, value in enumerate(values) if first[p] != value]
         if len(open_places) == len(points):
@@ -114,8 +130,11 @@ def _lower(shapes: Iterable[Exponents]) -> Iterator[Exponents]:
                 yield shape[:place] + changed + shape[place + 1 :]
 
 
-def _possible(values: Values, points: Sequence[Point], names: Sequence[str], shapes: set[Exponents]) -> set[Exponents]:
-    """The shapes that a sum may hold: where one variable alone scales it by a power, all its terms have that power."""
+def _possible(
+    values: Values, points: Sequence[Point], names: Sequence[str], shapes: set[Exponents]
+) -> set[Exponents]:
+    """The shapes that a sum may hold: where one variable alone scales it by a power, all its terms
+    have that power."""
     possible = shapes
     for place, name in enumerate(names, start=1):
         step = Fraction(points[place][name], points[0][name])
@@ -135,7 +154,9 @@ def _choices(possible: frozenset[Exponents], points: int) -> Iterator[frozenset[
 
 
 def _shapes(expressions: Iterable[Expression]) -> set[Exponents]:
-    return {term.exponents for expression in expressions for terms in expression.sums for term in terms}
+    return {
+        term.exponents for expression in expressions for terms in expression.sums for term in terms
+    }
 
 
 def _solved(
@@ -144,7 +165,8 @@ def _solved(
     names: Sequence[str],
     expressions: dict[Values, Expression],
 ) -> list[Values]:
-    """Put those of ``wanted`` that are sums of the shapes they may hold into ``expressions``; the others come back."""
+    """Put those of ``wanted`` that are sums of the shapes they may hold into ``expressions``; the
+    others come back."""
     systems: dict[frozenset[Exponents], _System] = {}
     left: list[Values] = []
     for values, shapes in wanted.items():
@@ -171,7 +193,8 @@ def fit(
 ) -> dict[Values, Expression]:
     """An expression in the variables ``names`` for each of ``wanted``: its values at ``points``.
 
-    ``parts`` says of some of them which others they are a sum of multiples of; that leaves fewer shapes to try.
+    ``parts`` says of some of them which others they are a sum of multiples of; that leaves fewer
+    shapes to try.
     """
     left: list[Values] = []
     expressions: dict[Values, Expression] = {}
@@ -183,15 +206,25 @@ def fit(
             expressions[values] = same
     shapes = _shapes(expressions.values()) | {()}
     shapes_of_sums = {
-        v: _shapes(expressions[part] for part in parts[v] if part in expressions) for v in left if v in parts
+        v: _shapes(expressions[part] for part in parts[v] if part in expressions)
+        for v in left
+        if v in parts
     }
     _solved(shapes_of_sums, points, names, expressions)
     for tried in (shapes, shapes | set(_lower(shapes))):
-        left = _solved({values: tried for values in left if values not in expressions}, points, names, expressions)
+        left = _solved(
+            {values: tried for values in left if values not in expressions},
+            points,
+            names,
+            expressions,
+        )
     for values in left:
         least = _least(values, points, expressions)
         if least is None:
-            raise FitError(f"no sum of monomials takes the values {values[:6]} at the points {_spell(points[:6])}.")
+            raise FitError(
+                f"no sum of monomials takes the values {values[:6]} at the points "
+                f"{_spell(points[:6])}."
+            )
         expressions[values] = least
     return expressions
 

@@ -1,11 +1,14 @@
-r"""A block under tensor and expert parallelism, folded from two traces: the attention of one, the experts of the other.
+r"""A block under tensor and expert parallelism, folded from two traces: the attention of one, the
+experts of the other.
 
-Under expert parallelism each of t tensor-parallel ranks routes its own T = b s / t tokens, and experts are not cut by
-t. No trace has that: at width t the tokens are gathered before the router and every expert is cut. But the router and
-the experts of the trace at *width 1* and s / t positions are exactly those of such a rank. Both traces have the same
-operators there, in the same order, but for the collectives around them:
+Under expert parallelism each of t tensor-parallel ranks routes its own T = b s / t tokens, and
+experts are not cut by t. No trace has that: at width t the tokens are gathered before the router
+and every expert is cut. But the router and the experts of the trace at *width 1* and s / t
+positions are exactly those of such a rank. Both traces have the same operators there, in the same
+order, but for the collectives around them:
 
-    wide      attention at width t, sequence-parallel; gathers and scatters around the module that holds the experts
+    wide      attention at width t, sequence-parallel; gathers and scatters around the module that
+              holds the experts
     narrow    width 1, s / t positions
     folded    wide, without these collectives, with the sizes of narrow in that module
 
@@ -22,7 +25,8 @@ from phaze.graph.store import graph_from
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The operators of the module that holds the experts, by pass, and the collectives around them."""
+    """The operators of the module that holds the experts, by pass, and the collectives around
+    them."""
 
     operators: tuple[tuple[Operator, ...], tuple[Operator, ...]]
     around: frozenset[int]
@@ -83,7 +87,9 @@ class _Fold:
         for wide_operators, others in zip(self.part.operators, other.operators, strict=True):
             if [op.kind for op in wide_operators] != [op.kind for op in others]:
                 raise InputError(
-                    wide.name, "its experts run other operators at TP 1", "use tensor 1 with expert parallelism"
+                    wide.name,
+                    "its experts run other operators at TP 1",
+                    "use tensor 1 with expert parallelism",
                 )
             for op, like in zip(wide_operators, others, strict=True):
                 self.sized[op.id] = like
@@ -97,25 +103,40 @@ class _Fold:
     def _resize(self, op: Operator, like: Operator, narrow_tensors: dict[int, Tensor]) -> None:
         for access, other in zip((*op.reads, *op.writes), (*like.reads, *like.writes), strict=True):
             number = self._named(access.tensor)
-            self.tensors[number] = replace(self.tensors[number], elements=narrow_tensors[other.tensor].elements)
+            self.tensors[number] = replace(
+                self.tensors[number], elements=narrow_tensors[other.tensor].elements
+            )
 
-    def _accesses(self, accesses: tuple[Access, ...], like: tuple[Access, ...]) -> tuple[Access, ...]:
-        return tuple(Access(self._named(a.tensor), b.bytes) for a, b in zip(accesses, like, strict=True))
+    def _accesses(
+        self, accesses: tuple[Access, ...], like: tuple[Access, ...]
+    ) -> tuple[Access, ...]:
+        return tuple(
+            Access(self._named(a.tensor), b.bytes) for a, b in zip(accesses, like, strict=True)
+        )
 
     def operators(self, graph: OperatorGraph) -> list[Operator]:
-        """The operators of a pass, those of the experts' module with the sizes of the narrow trace."""
+        """The operators of a pass, those of the experts' module with the sizes of the narrow
+        trace."""
         operators: list[Operator] = []
         for op in graph.operators:
             if op.id in self.part.around:
                 continue
             like = self.sized.get(op.id)
             if like is None:
-                # What reads nothing else stays the operator that it is, so that other ranks have it in common.
+                # What reads nothing else stays the operator that it is, so that other ranks have it
+                # in common.
                 named = any(a.tensor in self.alias for a in op.reads)
-                reads = tuple(Access(self._named(a.tensor), a.bytes) for a in op.reads) if named else op.reads
+                reads = (
+                    tuple(Access(self._named(a.tensor), a.bytes) for a in op.reads)
+                    if named
+                    else op.reads
+                )
                 operators.append(replace(op, reads=reads) if named else op)
                 continue
-            reads, writes = self._accesses(op.reads, like.reads), self._accesses(op.writes, like.writes)
+            reads, writes = (
+                self._accesses(op.reads, like.reads),
+                self._accesses(op.writes, like.writes),
+            )
             operators.append(replace(op, sizes=like.sizes, reads=reads, writes=writes))
         return operators
 
@@ -127,12 +148,15 @@ class _Fold:
         more = sum(self.tensors[n].bytes for n in saved) - sum(old[n].bytes for n in value.saved)
         if value.rerun is self.wide.forward or value.rerun == self.wide.forward:
             return Recompute(saved, value.saved_bytes + more, forward)
-        rerun = graph_from(self.operators(value.rerun), self.numbers(value.rerun.outputs), self.tensors)
+        rerun = graph_from(
+            self.operators(value.rerun), self.numbers(value.rerun.outputs), self.tensors
+        )
         return Recompute(saved, value.saved_bytes + more, rerun)
 
 
 def folded_layer(wide: Layer, narrow: Layer) -> Layer:
-    """A block at width t whose router and experts are those of one rank's own tokens; without experts, ``wide``."""
+    """A block at width t whose router and experts are those of one rank's own tokens; without
+    experts, ``wide``."""
     if not has_experts(wide):
         return wide
     fold = _Fold(wide, narrow)
@@ -143,7 +167,9 @@ def folded_layer(wide: Layer, narrow: Layer) -> Layer:
     whole = {p.name: p for p in narrow.parameters}
     inside = {a.tensor for op in fold.sized.values() for a in op.reads}
     parameters = tuple(
-        replace(p, elements=whole[p.name].elements, split=False) if whole[p.name].tensor in inside else p
+        replace(p, elements=whole[p.name].elements, split=False)
+        if whole[p.name].tensor in inside
+        else p
         for p in wide.parameters
     )
     return replace(
@@ -158,13 +184,19 @@ def folded_layer(wide: Layer, narrow: Layer) -> Layer:
 
 
 def require_own_tokens(sequence_parallel: bool) -> None:
-    """Refuse experts that are shared out beside tensor parallelism where every rank holds all tokens."""
+    """Refuse experts that are shared out beside tensor parallelism where every rank holds all
+    tokens."""
     if not sequence_parallel:
-        raise InputError("sequence_parallel", "each rank routes tokens of its own", "switch it on with expert > 1")
+        raise InputError(
+            "sequence_parallel",
+            "each rank routes tokens of its own",
+            "switch it on with expert > 1",
+        )
 
 
 def folded_model(wide: Model, narrow: Model) -> Model:
-    """The model at width t whose experts are not cut; ``narrow`` is at width 1 and 1 / t of the positions."""
+    """The model at width t whose experts are not cut; ``narrow`` is at width 1 and 1 / t of the
+    positions."""
     if wide.tensor == 1:
         return wide
     require_own_tokens(wide.sequence_parallel)

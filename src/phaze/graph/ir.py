@@ -1,20 +1,23 @@
 """The operator graph of a model: values of plain integers, made by a trace, read without PyTorch.
 
-A :class:`Model` is a list of *calls* of distinct *layers* (equal blocks are folded: one :class:`Layer`, many
-:class:`Call`). A layer has a forward and a backward :class:`OperatorGraph`. All sizes are those of one rank of
-a tensor-parallel group of width ``tensor`` and of one microbatch.
+A :class:`Model` is a list of *calls* of distinct *layers* (equal blocks are folded: one
+:class:`Layer`, many :class:`Call`). A layer has a forward and a backward :class:`OperatorGraph`.
+All sizes are those of one rank of a tensor-parallel group of width ``tensor`` and of one
+microbatch.
 
-Tensors are in single-assignment form: every :class:`Tensor` has at most one writer, so the edges of a graph
-follow from ``reads`` and ``writes``. An operator that changes a tensor in place reads the old value and writes
-a new one. Views are no operators and no tensors: whoever reads through a view reads its tensor, and
-:class:`Access` says how many bytes it really touches (a slice of a fused projection, an expanded key).
+Tensors are in single-assignment form: every :class:`Tensor` has at most one writer, so the edges of
+a graph follow from ``reads`` and ``writes``. An operator that changes a tensor in place reads the
+old value and writes a new one. Views are no operators and no tensors: whoever reads through a view
+reads its tensor, and :class:`Access` says how many bytes it really touches (a slice of a fused
+projection, an expanded key).
 
-Numbers of tensors are unique in a layer and shared by its graphs: what backward reads and forward wrote has one
-number in both. Operators are in an order in which they can run, and numbers and order do not depend on sizes.
+Numbers of tensors are unique in a layer and shared by its graphs: what backward reads and forward
+wrote has one number in both. Operators are in an order in which they can run, and numbers and order
+do not depend on sizes.
 
     FLOP(product)   = 2 batch m n k
-    bytes(operator) = sum of ``bytes`` over reads and writes
-    parameters(model) = sum over calls of the layer's parameters - sum over ties of elements (calls - 1)
+    bytes(operator) = sum of ``bytes`` over reads and writes parameters(model) = sum over calls of
+    the layer's parameters - sum over ties of elements (calls - 1)
 """
 
 from collections.abc import Iterator
@@ -30,8 +33,8 @@ MOST_WHOLE = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A value in memory: ``input`` (of a graph: activations, incoming gradients), ``parameter``, ``constant`` (a
-    buffer) or ``intermediate`` (written by an operator of the layer)."""
+    """A value in memory: ``input`` (of a graph: activations, incoming gradients), ``parameter``,
+    ``constant`` (a buffer) or ``intermediate`` (written by an operator of the layer)."""
 
     id: int
     elements: int
@@ -53,13 +56,15 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One kernel. ``kind`` is a row of :mod:`phaze.graph.opset`; ``sizes`` are named, in the order of that row:
+    """One kernel. ``kind`` is a row of :mod:`phaze.graph.opset`; ``sizes`` are named, in the order
+    of that row:
 
-    product: batch, m, n, k · attention: batch, queries, keys, width, value_width, and where it is known ``causal`` (0
-    or 1) and ``window`` (keys a query sees at most, 0: all) · vector kinds: elements, and rows where rows are reduced
-    or normalised · collectives: bytes (of the whole tensor), group · exchanges: bytes (of this rank's part), group,
-    stride (between its ranks), copies (ranks that get the same row).
-    ``parts`` are the members of a fused operator, in order; ``module`` is the path within the layer.
+    product: batch, m, n, k · attention: batch, queries, keys, width, value_width, and where it is
+    known ``causal`` (0 or 1) and ``window`` (keys a query sees at most, 0: all) · vector kinds:
+    elements, and rows where rows are reduced or normalised · collectives: bytes (of the whole
+    tensor), group · exchanges: bytes (of this rank's part), group, stride (between its ranks),
+    copies (ranks that get the same row). ``parts`` are the members of a fused operator, in order;
+    ``module`` is the path within the layer.
     """
 
     id: int
@@ -85,8 +90,8 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class OperatorGraph:
-    """Operators in a runnable order. ``inputs`` are read and not written here, ``outputs`` are used afterwards
-    (results, what backward needs, gradients)."""
+    """Operators in a runnable order. ``inputs`` are read and not written here, ``outputs`` are used
+    afterwards (results, what backward needs, gradients)."""
 
     tensors: tuple[Tensor, ...]
     operators: tuple[Operator, ...]
@@ -103,9 +108,9 @@ class OperatorGraph:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A weight of a layer on one rank; ``name`` is its path within the layer. ``split`` marks a shard of a larger
-    weight, so that the others are what every rank of a tensor-parallel group holds alike. ``experts``: how many of a
-    mixture's experts it holds, 0 for all other weights."""
+    """A weight of a layer on one rank; ``name`` is its path within the layer. ``split`` marks a
+    shard of a larger weight, so that the others are what every rank of a tensor-parallel group
+    holds alike. ``experts``: how many of a mixture's experts it holds, 0 for all other weights."""
 
     name: str
     tensor: int
@@ -118,10 +123,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Recompute:
-    """What one microbatch leaves in memory between forward and backward, and what backward runs first.
+    """What one microbatch leaves in memory between forward and backward, and what backward runs
+    first.
 
-    ``saved`` are the tensors kept, ``saved_bytes`` their storages, each once, without parameters and without
-    what all blocks share; ``rerun`` is run before the backward graph (empty when nothing is recomputed).
+    ``saved`` are the tensors kept, ``saved_bytes`` their storages, each once, without parameters
+    and without what all blocks share; ``rerun`` is run before the backward graph (empty when
+    nothing is recomputed).
     """
 
     saved: tuple[int, ...]
@@ -133,9 +140,10 @@ class Recompute:
 class Layer:
     """A distinct block, or the part of the model before, between or after the blocks.
 
-    ``none``, ``selective`` (attention scores and what depends on them only are made again) and ``full`` (inputs
-    are kept) are the ways to hold activations. ``shared_bytes`` are what backward reads of masks and position
-    tables, the same for all blocks. ``input_bytes`` and ``output_bytes`` carry gradients back.
+    ``none``, ``selective`` (attention scores and what depends on them only are made again) and
+    ``full`` (inputs are kept) are the ways to hold activations. ``shared_bytes`` are what backward
+    reads of masks and position tables, the same for all blocks. ``input_bytes`` and
+    ``output_bytes`` carry gradients back.
     """
 
     name: str
@@ -174,8 +182,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Activations from call ``source`` to call ``target``; ``gradient_bytes`` come back. What depends on no
-    parameter (masks, position tables) is made by every pipeline stage itself and is no edge."""
+    """Activations from call ``source`` to call ``target``; ``gradient_bytes`` come back. What
+    depends on no parameter (masks, position tables) is made by every pipeline stage itself and is
+    no edge."""
 
     source: int
     target: int
@@ -185,7 +194,8 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """One parameter used by several calls: counted once, its gradients are summed over ``calls``."""
+    """One parameter used by several calls: counted once, its gradients are summed over
+    ``calls``."""
 
     name: str
     calls: tuple[int, ...]
@@ -195,9 +205,10 @@ class Tie:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model at one tensor width, microbatch and sequence: distinct layers, their calls in order of execution,
-    the data that flows between calls, and in words where the trace is not exact. It is one rank of ``context`` that
-    share a sequence, in the ``context_way``, and of ``expert`` x ``expert_tensor`` that share out the experts."""
+    """A model at one tensor width, microbatch and sequence: distinct layers, their calls in order
+    of execution, the data that flows between calls, and in words where the trace is not exact. It
+    is one rank of ``context`` that share a sequence, in the ``context_way``, and of ``expert`` x
+    ``expert_tensor`` that share out the experts."""
 
     name: str
     tensor: int

@@ -1,7 +1,8 @@
-"""How long a sequence may be: as many positions as a model has, or more where rotary ones are extended.
+"""How long a sequence may be: as many positions as a model has, or more where rotary ones are
+extended.
 
-Rotary positions are computed, not looked up: at a longer sequence the same operators run, and training code scales the
-rates of their angles. A graph at such a length says so.
+Rotary positions are computed, not looked up: at a longer sequence the same operators run, and
+training code scales the rates of their angles. A graph at such a length says so.
 """
 
 from phaze.errors import InputError

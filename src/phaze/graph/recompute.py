@@ -1,8 +1,9 @@
-"""What recomputation drops and runs again: selectively attention scores and what depends on them only, in full what
-leads to anything that the backward pass reads.
+"""What recomputation drops and runs again: selectively attention scores and what depends on them
+only, in full what leads to anything that the backward pass reads.
 
-In the forward graph a *score path* runs from a product of two activations (query and key), through vector
-operators among them a softmax, to another product of two activations (probabilities and value).
+In the forward graph a *score path* runs from a product of two activations (query and key), through
+vector operators among them a softmax, to another product of two activations (probabilities and
+value).
 
     dropped = saved tensors written on a score path, the first product included, the last one not
     rerun   = the operators that lead from what is kept to what was dropped
@@ -14,7 +15,9 @@ from phaze.graph.ir import Layer, Operator, OperatorGraph, Recompute
 
 
 def _activations_only(operator: Operator, roles: Mapping[int, str]) -> bool:
-    return operator.kind == "product" and all(roles[access.tensor] != "parameter" for access in operator.reads)
+    return operator.kind == "product" and all(
+        roles[access.tensor] != "parameter" for access in operator.reads
+    )
 
 
 def score_path(forward: OperatorGraph) -> frozenset[int]:
@@ -51,18 +54,25 @@ def empty_graph() -> OperatorGraph:
     return OperatorGraph((), (), (), ())
 
 
-def part_of(graph: OperatorGraph, operators: Iterable[Operator], outputs: Iterable[int]) -> OperatorGraph:
+def part_of(
+    graph: OperatorGraph, operators: Iterable[Operator], outputs: Iterable[int]
+) -> OperatorGraph:
     """The graph of some operators of ``graph``, in its order."""
     chosen = tuple(operators)
     written = {access.tensor for op in chosen for access in op.writes}
     read = {access.tensor for op in chosen for access in op.reads}
     touched = written | read
     tensors = tuple([tensor for tensor in graph.tensors if tensor.id in touched])
-    return OperatorGraph(tensors, chosen, tuple(sorted(read - written)), tuple(sorted(set(outputs) & written)))
+    return OperatorGraph(
+        tensors, chosen, tuple(sorted(read - written)), tuple(sorted(set(outputs) & written))
+    )
 
 
-def selective(forward: OperatorGraph, none: Recompute, bytes_kept: Callable[[Iterable[int]], int]) -> Recompute:
-    """``none`` without what score paths wrote; ``bytes_kept`` counts the storages of tensors, each once."""
+def selective(
+    forward: OperatorGraph, none: Recompute, bytes_kept: Callable[[Iterable[int]], int]
+) -> Recompute:
+    """``none`` without what score paths wrote; ``bytes_kept`` counts the storages of tensors, each
+    once."""
     path = score_path(forward)
     written = {access.tensor for op in forward.operators if op.id in path for access in op.writes}
     dropped = {tensor for tensor in none.saved if tensor in written}
@@ -94,7 +104,9 @@ def closure(edges: Sequence[tuple[int, int]], start: set[int], forward: bool) ->
 def needed_again(layer: Layer) -> OperatorGraph:
     """The forward pass without operators that lead to nothing the backward pass reads."""
     read = {access.tensor for operator in layer.backward.operators for access in operator.reads}
-    start = {op.id for op in layer.forward.operators if read & {access.tensor for access in op.writes}}
+    start = {
+        op.id for op in layer.forward.operators if read & {access.tensor for access in op.writes}
+    }
     kept = closure(list(layer.forward.edges()), start, False)
     operators = tuple(op for op in layer.forward.operators if op.id in kept)
     taken = {access.tensor for op in operators for access in op.reads}

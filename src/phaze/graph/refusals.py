@@ -1,4 +1,5 @@
-"""What a graph says of itself that a reader must know before any figure: which of its code was not split over ranks."""
+"""What a graph says of itself that a reader must know before any figure: which of its code was not
+split over ranks."""
 
 from collections.abc import Sequence
 

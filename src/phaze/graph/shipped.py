@@ -1,14 +1,17 @@
-"""The files of ``graph/data``: graphs of one model, or of a family, in all its cases, as functions of their sizes.
+"""The files of ``graph/data``: graphs of one model, or of a family, in all its cases, as functions
+of their sizes.
 
-A *case* is a way to run the model in which its operators are the same whatever the sizes: attention eager or fused,
-sequence parallel or not, one tensor width (families: 1 or more), microbatch 1 or more. A file holds
+A *case* is a way to run the model in which its operators are the same whatever the sizes: attention
+eager or fused, sequence parallel or not, one tensor width (families: 1 or more), microbatch 1 or
+more. A file holds
 
     expressions   each distinct one once, as text (:mod:`phaze.graph.sizes`)
-    templates     structures (:mod:`phaze.graph.template`): of a layer as in ``phaze.graph/1`` but slim (operators as
-                  [id, kind, sizes, reads, writes, module] without names of sizes and with tensor and bytes in turn,
-                  roles by their first letters), or of a *frame*, the rest of a model (calls, edges, ties)
-    cases         by name: frame and layers, each [template, which expression each of its leaves is], names of the
-                  layers, approximations
+    templates     structures (:mod:`phaze.graph.template`): of a layer as in ``phaze.graph/1`` but
+                  slim (operators as [id, kind, sizes, reads, writes, module] without names of sizes
+                  and with tensor and bytes in turn, roles by their first letters), or of a *frame*,
+                  the rest of a model (calls, edges, ties)
+    cases         by name: frame and layers, each [template, which expression each of its leaves
+                  is], names of the layers, approximations
 """
 
 import json
@@ -60,13 +63,23 @@ def _slim_graph(graph: Any) -> Any:
 
 
 def _graphs(layer: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    recomputed = {key: {**layer[key], "rerun": change(layer[key]["rerun"])} for key in ("none", "selective", "full")}
-    return {**layer, "forward": change(layer["forward"]), "backward": change(layer["backward"]), **recomputed}
+    recomputed = {
+        key: {**layer[key], "rerun": change(layer[key]["rerun"])}
+        for key in ("none", "selective", "full")
+    }
+    return {
+        **layer,
+        "forward": change(layer["forward"]),
+        "backward": change(layer["backward"]),
+        **recomputed,
+    }
 
 
 def slim(layer: Mapping[str, Any]) -> dict[str, Any]:
     """A layer of ``phaze.graph/1`` with less text, and without its name."""
-    rows = [[number, elements, width, ROLES[role]] for number, elements, width, role in layer["tensors"]]
+    rows = [
+        [number, elements, width, ROLES[role]] for number, elements, width, role in layer["tensors"]
+    ]
     document = _graphs({**layer, "tensors": rows}, _slim_graph)
     del document["name"]
     return document
@@ -106,7 +119,8 @@ class Shipped:
 
 
 def pack(cases: Mapping[str, Case]) -> dict[str, Any]:
-    """The content of a file: templates shared by all cases, expressions numbered in order of first use."""
+    """The content of a file: templates shared by all cases, expressions numbered in order of first
+    use."""
     pieces: dict[tuple[str, int], Symbolic] = {}
     for name, case in cases.items():
         for place, piece in enumerate((case.frame, *case.layers)):
@@ -153,7 +167,9 @@ def open_shipped(name: str) -> Shipped:
     """The shipped file of a model or family, read once for all widths and microbatches."""
     file = resources.files("phaze.graph").joinpath("data", f"{name}.json")
     if not file.is_file():
-        raise InputError(name, "its graphs are not bundled", "trace it: phaze graph --fresh (needs PyTorch)")
+        raise InputError(
+            name, "its graphs are not bundled", "trace it: phaze graph --fresh (needs PyTorch)"
+        )
     raw = json.loads(file.read_text(encoding="utf-8"))
     return Shipped(raw["expressions"], raw["templates"], raw["cases"])
 
@@ -177,6 +193,10 @@ def model_at(shipped: Shipped, case: str, letters: sizes.Point, name: str, rank:
     ]
     frame = filled(shipped.templates[raw["frame"][0]], numbers(raw["frame"]))
     if max(values.values(), default=0) > MOST_WHOLE:
-        raise InputError(name, f"at these sizes a tensor has more than {MOST_WHOLE:.1g} elements", "make it smaller")
+        raise InputError(
+            name,
+            f"at these sizes a tensor has more than {MOST_WHOLE:.1g} elements",
+            "make it smaller",
+        )
     text = {"name": name, "sequence_parallel": rank.split, "attention": rank.attention}
     return store.framed({**text, **frame, "approximations": raw["approximations"]}, layers)

@@ -1,9 +1,10 @@
-"""Layers of the files of ``graph/data``, made straight from a template and the numbers of its leaves.
+"""Layers of the files of ``graph/data``, made straight from a template and the numbers of its
+leaves.
 
-A template holds a layer slim: operators as [id, kind, sizes, reads, writes, module] without names of sizes, with tensor
-and bytes in turn, and roles by their first letters. Every plan asks for one template at many sizes, so a template is
-read once into a :class:`LayerForm`: all that is no number, and the numbers and numbered leaves in the order in which
-:meth:`LayerForm.layer` takes them.
+A template holds a layer slim: operators as [id, kind, sizes, reads, writes, module] without names
+of sizes, with tensor and bytes in turn, and roles by their first letters. Every plan asks for one
+template at many sizes, so a template is read once into a :class:`LayerForm`: all that is no number,
+and the numbers and numbered leaves in the order in which :meth:`LayerForm.layer` takes them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +13,23 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.graph import opset
-from phaze.graph.ir import Access, Core, Layer, Operator, OperatorGraph, Parameter, Recompute, Role, Tensor
+from phaze.graph.ir import (
+    Access,
+    Core,
+    Layer,
+    Operator,
+    OperatorGraph,
+    Parameter,
+    Recompute,
+    Role,
+    Tensor,
+)
 from phaze.graph.store import AGAIN
 from phaze.graph.summary import MASK, SIZES
 
-ROLES: Mapping[Role, str] = MappingProxyType({"input": "in", "parameter": "pa", "intermediate": "im", "constant": "co"})
+ROLES: Mapping[Role, str] = MappingProxyType(
+    {"input": "in", "parameter": "pa", "intermediate": "im", "constant": "co"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +59,9 @@ class _GraphForm:
             writes = tuple([Access(next(numbers), next(numbers)) for _ in range(form.writes)])
             read.update([access.tensor for access in reads])
             written.update([access.tensor for access in writes])
-            operators.append(Operator(number, form.kind, form.core, sizes, reads, writes, form.module))
+            operators.append(
+                Operator(number, form.kind, form.core, sizes, reads, writes, form.module)
+            )
         used = tuple([tensors[number] for number in sorted(read | written)])
         outputs = tuple([next(numbers) for _ in range(self.outputs)])
         return OperatorGraph(used, tuple(operators), tuple(sorted(read - written)), outputs)
@@ -54,8 +69,9 @@ class _GraphForm:
 
 @dataclass(frozen=True, slots=True)
 class LayerForm:
-    """A layer without its numbers; ``recomputes`` are none, selective and full: how many tensors each saves, and what
-    it runs again, None for the forward pass. ``leaves`` are numbers, and -1 - i for leaf number i."""
+    """A layer without its numbers; ``recomputes`` are none, selective and full: how many tensors
+    each saves, and what it runs again, None for the forward pass. ``leaves`` are numbers, and -1 -
+    i for leaf number i."""
 
     leaves: tuple[int, ...]
     roles: tuple[Role, ...]
@@ -72,13 +88,23 @@ class LayerForm:
         tensors = {tensor.id: tensor for tensor in rows}
         forward, backward = self.forward.graph(left, tensors), self.backward.graph(left, tensors)
         parameters = [
-            Parameter(called, next(left), next(left), next(left), trained, split, next(left) if mixed else 0)
+            Parameter(
+                called,
+                next(left),
+                next(left),
+                next(left),
+                trained,
+                split,
+                next(left) if mixed else 0,
+            )
             for called, trained, split, mixed in self.parameters
         ]
         recomputes = []
         for count, form in self.recomputes:
             saved, size = tuple([next(left) for _ in range(count)]), next(left)
-            recomputes.append(Recompute(saved, size, forward if form is None else form.graph(left, tensors)))
+            recomputes.append(
+                Recompute(saved, size, forward if form is None else form.graph(left, tensors))
+            )
         shared, entering, leaving = left
         none, selective, full = recomputes
         return Layer(
@@ -102,7 +128,9 @@ def _graph_form(raw: Mapping[str, Any], leaves: list[int]) -> _GraphForm:
         row = opset.KINDS[kind]
         names = (*SIZES[row.rule], *MASK)[: len(sizes)]
         leaves += [number, *sizes, *reads, *writes]
-        operators.append(_OperatorForm(kind, row.core, names, len(reads) // 2, len(writes) // 2, module))
+        operators.append(
+            _OperatorForm(kind, row.core, names, len(reads) // 2, len(writes) // 2, module)
+        )
     leaves += raw["outputs"]
     return _GraphForm(tuple(operators), len(raw["outputs"]))
 
@@ -122,8 +150,19 @@ def layer_form(raw: Mapping[str, Any]) -> LayerForm:
         recompute = raw[key]
         leaves += [*recompute["saved"], recompute["saved_bytes"]]
         recomputes.append(
-            (len(recompute["saved"]), None if recompute["rerun"] == AGAIN else _graph_form(recompute["rerun"], leaves))
+            (
+                len(recompute["saved"]),
+                None if recompute["rerun"] == AGAIN else _graph_form(recompute["rerun"], leaves),
+            )
         )
     leaves += [raw[key] for key in ("shared_bytes", "input_bytes", "output_bytes")]
     roles = tuple(names[short] for *_, short in raw["tensors"])
-    return LayerForm(tuple(leaves), roles, forward, backward, tuple(parameters), tuple(recomputes), raw["sharded"])
+    return LayerForm(
+        tuple(leaves),
+        roles,
+        forward,
+        backward,
+        tuple(parameters),
+        tuple(recomputes),
+        raw["sharded"],
+    )

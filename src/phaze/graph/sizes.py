@@ -1,12 +1,15 @@
-"""Sizes as expressions: sums of monomials with rational coefficients and whole exponents, or the least of two such.
+"""Sizes as expressions: sums of monomials with rational coefficients and whole exponents, or the
+least of two such.
 
     expression = sum | min(sum, sum)        sum = term + ... + term        term = c x1^e1 ... xn^en
 
-The variables are letters: b microbatch, s sequence; in the families also t tensor width, h hidden, a heads,
-k heads of keys and values, d width of a head, f width of the MLP, v vocabulary. As text: ``34*b*s*h + 5*a*b*s^2*t^-1``.
-A value that is not whole is rounded up: the share of the fullest rank or expert.
+The variables are letters: b microbatch, s sequence; in the families also t tensor width, h hidden,
+a heads, k heads of keys and values, d width of a head, f width of the MLP, v vocabulary. As text:
+``34*b*s*h + 5*a*b*s^2*t^-1``. A value that is not whole is rounded up: the share of the fullest
+rank or expert.
 
-The least of two is needed for look-ups: a table is read once, or once for each row asked for, whichever is less.
+The least of two is needed for look-ups: a table is read once, or once for each row asked for,
+whichever is less.
 """
 
 import re
@@ -16,7 +19,8 @@ from fractions import Fraction
 
 Point = Mapping[str, int]
 Exponents = tuple[tuple[str, int], ...]
-"""The variables of a monomial with their exponents, none of them zero, in the order of the alphabet."""
+"""The variables of a monomial with their exponents, none of them zero, in the order of the
+alphabet."""
 
 _FACTOR = re.compile(r"([a-z])(?:\^(-?\d+))?")
 _NUMBER = re.compile(r"-?\d+(?:/\d+)?")
@@ -49,7 +53,8 @@ class Expression:
 
 
 def _rounded_up(terms: Iterable[Term], point: Point) -> int:
-    """A sum at ``point``, rounded up; over one denominator that is never reduced, as fractions take far longer."""
+    """A sum at ``point``, rounded up; over one denominator that is never reduced, as fractions take
+    far longer."""
     total, whole = 0, 1
     for term in terms:
         above, below = term.coefficient.numerator, term.coefficient.denominator
@@ -58,7 +63,11 @@ def _rounded_up(terms: Iterable[Term], point: Point) -> int:
                 above *= point[name] ** exponent
             else:
                 below *= point[name] ** -exponent
-        total, whole = (total + above, whole) if below == whole else (total * below + above * whole, whole * below)
+        total, whole = (
+            (total + above, whole)
+            if below == whole
+            else (total * below + above * whole, whole * below)
+        )
     return -(-total // whole)
 
 
@@ -76,7 +85,9 @@ def power(exponents: Exponents, point: Point) -> Fraction:
 def one_sum(terms: Iterable[Term]) -> Expression:
     """The sum of ``terms``, highest degree first, so that equal sums are equal values."""
     nonzero = [term for term in terms if term.coefficient]
-    return Expression((tuple(sorted(nonzero, key=lambda t: (-sum(e for _, e in t.exponents), t.exponents))),))
+    return Expression(
+        (tuple(sorted(nonzero, key=lambda t: (-sum(e for _, e in t.exponents), t.exponents))),)
+    )
 
 
 def constant(value: int) -> Expression:
@@ -111,4 +122,9 @@ def _term(words: str) -> Term:
 
 def parse(words: str) -> Expression:
     """The expression of a text; a ValueError says what cannot be read."""
-    return Expression(tuple(tuple(map(_term, part.split(" + "))) if part != "0" else () for part in words.split(" | ")))
+    return Expression(
+        tuple(
+            tuple(map(_term, part.split(" + "))) if part != "0" else ()
+            for part in words.split(" | ")
+        )
+    )

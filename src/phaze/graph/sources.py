@@ -1,8 +1,10 @@
-"""From what a user names to a model: shipped graphs where there are any, a graph file, or a fresh trace.
+"""From what a user names to a model: shipped graphs where there are any, a graph file, or a fresh
+trace.
 
 a name              shipped graphs; traced where none of that width is bundled, or when asked to
 gpt, llama          sizes as ``hidden=4096,layers=36,...``: the shipped family, or traced
-file.json           a ``phaze.graph/1`` document as it is, else a configuration of transformers, traced
+file.json           a ``phaze.graph/1`` document as it is, else a configuration of transformers,
+                    traced
 file.py:function    the user's code, which is run, traced
 """
 
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 class ModelRequest:
     """Which rank of which model.
 
-    ``model`` is a name or a place; or ``family`` and its ``sizes`` are given. ``fresh`` asks for a trace.
+    ``model`` is a name or a place; or ``family`` and its ``sizes`` are given. ``fresh`` asks for a
+    trace.
     """
 
     model: str = ""
@@ -38,13 +41,16 @@ class ModelRequest:
 
 
 def parse_sizes(text: str, family: str, sequence: int | None) -> dict[str, Any]:
-    """``hidden=4096,layers=36`` as sizes of a family; a sequence that is not among them is ``sequence``."""
+    """``hidden=4096,layers=36`` as sizes of a family; a sequence that is not among them is
+    ``sequence``."""
     sizes: dict[str, Any] = {}
     for part in text.split(","):
         key, mark, value = part.partition("=")
         if not mark or key.strip() in sizes:
             raise InputError(
-                f"--{family}", f"'{part.strip()}' is not a size", "write for example hidden=4096,layers=36"
+                f"--{family}",
+                f"'{part.strip()}' is not a size",
+                "write for example hidden=4096,layers=36",
             )
         words = {"true": True, "false": False}
         number = value.strip()
@@ -72,18 +78,23 @@ def load(request: ModelRequest) -> Model:
 
 
 def need_torch(what: str, loads: bool = True) -> None:
-    """An InputError unless PyTorch and transformers are there and, where this process ``loads`` them, import."""
+    """An InputError unless PyTorch and transformers are there and, where this process ``loads``
+    them, import."""
     for name in ("torch", "transformers"):
         if importlib.util.find_spec(name) is None:
             raise InputError(
-                what, f"a trace needs {name}, which is missing", "pip install -e '.[torch]' in phaze's folder"
+                what,
+                f"a trace needs {name}, which is missing",
+                "pip install -e '.[torch]' in phaze's folder",
             )
         try:
             if loads:
                 importlib.import_module(name)
         except Exception as fault:
             reason = f"{type(fault).__name__}: {fault}"
-            raise InputError(what, f"a trace needs {name}, which cannot be imported ({reason})") from None
+            raise InputError(
+                what, f"a trace needs {name}, which cannot be imported ({reason})"
+            ) from None
 
 
 def source_of(request: ModelRequest) -> "Source":
@@ -107,7 +118,8 @@ def _trace(request: ModelRequest) -> Model:
 
 
 def unknown_operators(request: ModelRequest) -> tuple[tuple[str, str, str], ...]:
-    """Name, module and source line of every operator of the model that :mod:`phaze.graph.opset` does not know."""
+    """Name, module and source line of every operator of the model that :mod:`phaze.graph.opset`
+    does not know."""
     source = source_of(request)
     from phaze.graph.torch import trace
 

@@ -1,20 +1,26 @@
-r"""One rank of expert parallelism, from the trace of a whole layer: its experts shared out, its rows exchanged.
+r"""One rank of expert parallelism, from the trace of a whole layer: its experts shared out, its
+rows exchanged.
 
-The trace of a mixture of experts holds all E experts as *grouped products* of (batch E, m rows, n, k), the rows of T
-tokens times k experts each sorted by expert and every expert equally loaded. With p ranks that hold E / p experts each,
-and x ranks that share the width f of one expert, rank and layer have
+The trace of a mixture of experts holds all E experts as *grouped products* of (batch E, m rows, n,
+k), the rows of T tokens times k experts each sorted by expert and every expert equally loaded. With
+p ranks that hold E / p experts each, and x ranks that share the width f of one expert, rank and
+layer have
 
-    product of rows       (E, r, n, k)    ->  (E / p, r p x, n, k)           with the width f, n or k, divided by x
-    weight gradient       (E, m, n, r)    ->  (E / p, m, n, r p x)           with the width f, m or n, divided by x
+    product of rows       (E, r, n, k)    ->  (E / p, r p x, n, k)           with the width f, n or
+                          k, divided by x
+    weight gradient       (E, m, n, r)    ->  (E / p, m, n, r p x)           with the width f, m or
+                          n, divided by x
     weights of experts    1 / (p x) of the elements
-    every tensor of rows that enters the experts' part: an exchange over the p ranks after it (and a gather over the x)
-    every tensor of rows that leaves it: (a scatter over the x and) an exchange before whoever reads it
+    every tensor of rows that enters the experts' part: an exchange over the p ranks after it (and a
+    gather over the x) every tensor of rows that leaves it: (a scatter over the x and) an exchange
+    before whoever reads it
 
-The experts' part of a pass is that of :mod:`phaze.graph.mixture`. Per-row scalars (a weight, an expert's number) travel
-with their rows and are not counted. FLOP of a rank stay as they are, and so do its rows: an exchange gives as many as
-it takes.
+The experts' part of a pass is that of :mod:`phaze.graph.mixture`. Per-row scalars (a weight, an
+expert's number) travel with their rows and are not counted. FLOP of a rank stay as they are, and so
+do its rows: an exchange gives as many as it takes.
 
-Imbalance phi >= 1 is the rows of the fullest rank over the mean; it multiplies the rows of the experts' part.
+Imbalance phi >= 1 is the rows of the fullest rank over the mean; it multiplies the rows of the
+experts' part.
 """
 
 import math
@@ -34,14 +40,24 @@ MixtureOf = Callable[[Layer], Mixture | None]
 class _Rewrite:
     """One layer's rewriting; new tensors and operators are numbered after the old ones."""
 
-    def __init__(self, layer: Layer, mixture: Mixture, ep: int, etp: int, imbalance: float, copies: int) -> None:
+    def __init__(
+        self, layer: Layer, mixture: Mixture, ep: int, etp: int, imbalance: float, copies: int
+    ) -> None:
         self.layer, self.mixture, self.imbalance, self.copies = layer, mixture, imbalance, copies
         self.ep, self.etp, self.tensors = ep, etp, all_tensors(layer)
         graphs = (layer.forward, layer.backward)
         # What reads nothing, a buffer of zeros, is made wherever it is wanted.
-        apart = [op for g in graphs for op in g.operators if op.id not in mixture.inside and op.reads]
+        apart = [
+            op for g in graphs for op in g.operators if op.id not in mixture.inside and op.reads
+        ]
         self.homes = {a.tensor for op in apart for a in op.writes}
-        self.written = {a.tensor for g in graphs for op in g.operators if op.id in mixture.inside for a in op.writes}
+        self.written = {
+            a.tensor
+            for g in graphs
+            for op in g.operators
+            if op.id in mixture.inside
+            for a in op.writes
+        }
         self.next_tensor = max(self.tensors) + 1
         self.next_operator = max(op.id for g in graphs for op in g.operators) + 1
         self.old = dict(self.tensors)
@@ -57,11 +73,16 @@ class _Rewrite:
             self._shrink(number)
         # Operators outside that touch none of these stay the values that they are.
         rows = {number for number in self.written if self.has_rows(number)}
-        self.moved = rows | {n for n, tensor in self.tensors.items() if tensor.elements != self.old[n].elements}
+        self.moved = rows | {
+            n for n, tensor in self.tensors.items() if tensor.elements != self.old[n].elements
+        }
 
     def has_rows(self, tensor: int) -> bool:
         """Whether a tensor has rows to exchange: more than a number for each."""
-        return self.old[tensor].elements >= 2 * self.mixture.rows and tensor not in self.mixture.weights
+        return (
+            self.old[tensor].elements >= 2 * self.mixture.rows
+            and tensor not in self.mixture.weights
+        )
 
     def _crossing(self, graphs: Sequence[OperatorGraph]) -> set[int]:
         """Tensors of rows that enter or leave the experts' part."""
@@ -99,17 +120,23 @@ class _Rewrite:
         sizes = {self.elements[weight] for weight in self.mixture.weights}
         operators = self.layer.backward.operators
         read = {a.tensor for op in operators for a in op.reads}
-        return {a.tensor for op in operators for a in op.writes if self.elements[a.tensor] in sizes} - read
+        return {
+            a.tensor for op in operators for a in op.writes if self.elements[a.tensor] in sizes
+        } - read
 
     def _access(self, access: Access) -> Access:
         old, new = self.old.get(access.tensor), self.tensors[access.tensor]
         if old is None or old.elements == new.elements or not old.elements:
             return access
-        return Access(access.tensor, min(new.bytes, math.ceil(access.bytes * new.elements / old.elements)))
+        return Access(
+            access.tensor, min(new.bytes, math.ceil(access.bytes * new.elements / old.elements))
+        )
 
     def _new(self, like: int, elements: int) -> int:
         number, self.next_tensor = self.next_tensor, self.next_tensor + 1
-        self.tensors[number] = Tensor(number, elements, self.tensors[like].element_bytes, "intermediate")
+        self.tensors[number] = Tensor(
+            number, elements, self.tensors[like].element_bytes, "intermediate"
+        )
         return number
 
     def _network(self, kind: str, source: int, target: int, module: str) -> Operator:
@@ -117,15 +144,35 @@ class _Rewrite:
         read, write = self.tensors[source].bytes, self.tensors[target].bytes
         sizes: tuple[tuple[str, int], ...] = (("bytes", max(read, write)), ("group", self.etp))
         if kind == "all_to_all":
-            sizes = (("bytes", min(read, write)), ("group", self.ep), ("stride", self.etp), ("copies", self.copies))
-        return Operator(number, kind, "network", sizes, (Access(source, read),), (Access(target, write),), module)
+            sizes = (
+                ("bytes", min(read, write)),
+                ("group", self.ep),
+                ("stride", self.etp),
+                ("copies", self.copies),
+            )
+        return Operator(
+            number,
+            kind,
+            "network",
+            sizes,
+            (Access(source, read),),
+            (Access(target, write),),
+            module,
+        )
 
     def _exchanged(self, tensor: int, enters: bool, module: str) -> tuple[int, list[Operator]]:
         """What a tensor is on the other side, and the operators that bring it there."""
-        whole, elements_here = math.ceil(self.old[tensor].elements * self.imbalance), self.old[tensor].elements
+        whole, elements_here = (
+            math.ceil(self.old[tensor].elements * self.imbalance),
+            self.old[tensor].elements,
+        )
         steps = [("all_to_all", whole)] if self.ep > 1 else []
         if enters:
-            steps += [("all_gather", math.ceil(elements_here * self.imbalance * self.etp))] if self.etp > 1 else []
+            steps += (
+                [("all_gather", math.ceil(elements_here * self.imbalance * self.etp))]
+                if self.etp > 1
+                else []
+            )
         else:
             scattered = [("reduce_scatter", whole)] if self.etp > 1 else []
             steps = [*scattered, *([("all_to_all", elements_here)] if self.ep > 1 else [])]
@@ -144,20 +191,39 @@ class _Rewrite:
         if self.etp > 1:
             name = self._width(op, rows)
             if sizes[name] % self.etp:
-                raise InputError(op.module, f"its width {sizes[name]} does not divide by {self.etp}", "use another")
+                raise InputError(
+                    op.module,
+                    f"its width {sizes[name]} does not divide by {self.etp}",
+                    "use another",
+                )
             sizes[name] //= self.etp
         return tuple(sizes.items())
 
     def _width(self, op: Operator, rows: str) -> str:
-        """Which size of a grouped product is the width of an expert: that of a tensor that does not cross."""
-        big = [a.tensor for a in op.reads if self.has_rows(a.tensor) or a.tensor in self.mixture.weights]
+        """Which size of a grouped product is the width of an expert: that of a tensor that does not
+        cross."""
+        big = [
+            a.tensor
+            for a in op.reads
+            if self.has_rows(a.tensor) or a.tensor in self.mixture.weights
+        ]
         if rows == "k":
-            inner = [name for name, tensor in zip(("m", "n"), big, strict=False) if tensor not in self.crossing]
+            inner = [
+                name
+                for name, tensor in zip(("m", "n"), big, strict=False)
+                if tensor not in self.crossing
+            ]
         else:
             row = next(a.tensor for a in op.reads if self.has_rows(a.tensor))
-            inner = [n for n, tensor in (("k", row), ("n", op.writes[0].tensor)) if tensor not in self.crossing]
+            inner = [
+                n
+                for n, tensor in (("k", row), ("n", op.writes[0].tensor))
+                if tensor not in self.crossing
+            ]
         if len(inner) != 1:
-            raise InputError(op.module, "its experts are not a pair of maps whose width can be divided", "use 1")
+            raise InputError(
+                op.module, "its experts are not a pair of maps whose width can be divided", "use 1"
+            )
         return inner[0]
 
     def _operator(self, op: Operator, reads: tuple[Access, ...]) -> Operator:
@@ -168,7 +234,9 @@ class _Rewrite:
         elif inside:
             crosses = any(a.tensor in self.crossing for a in (*op.reads, *op.writes))
             if self.etp > 1 and crosses:
-                raise InputError(op.module, f"the operator {op.kind} works on whole rows of its experts", "use 1")
+                raise InputError(
+                    op.module, f"the operator {op.kind} works on whole rows of its experts", "use 1"
+                )
             grown = any(self.has_rows(a.tensor) for a in (*op.reads, *op.writes))
             factor = self.imbalance if grown else 1
             sizes = tuple((name, math.ceil(size * factor)) for name, size in op.sizes)
@@ -185,7 +253,9 @@ class _Rewrite:
         here: set[int] = set()
         for op in graph.operators:
             inside, reads = op.id in self.mixture.inside, []
-            if not inside and self.moved.isdisjoint([access.tensor for access in (*op.reads, *op.writes)]):
+            if not inside and self.moved.isdisjoint(
+                [access.tensor for access in (*op.reads, *op.writes)]
+            ):
                 operators.append(op)
                 continue
             apart, exchanged = (self.homes, self.entered) if inside else (self.written, self.left)
@@ -205,7 +275,9 @@ class _Rewrite:
             operators.append(self._operator(op, tuple(reads)))
         return operators
 
-    def outputs(self, graph: OperatorGraph, operators: Iterable[Operator], later: set[int]) -> list[int]:
+    def outputs(
+        self, graph: OperatorGraph, operators: Iterable[Operator], later: set[int]
+    ) -> list[int]:
         """What is used after a pass: each output on the side where it is read."""
         touched = {a.tensor for op in operators for a in (*op.reads, *op.writes)}
         return _sided(graph.outputs, (self.entered, self.left), later, touched)
@@ -244,27 +316,37 @@ def expert_split(
     imbalance: float = 1.0,
     mixture_at: MixtureOf = mixture_of,
 ) -> Layer:
-    """One of ``ep`` x ``etp`` ranks of a layer's experts, which routes ``tokens`` of its own; a layer without experts
-    stays as it is. ``mixture_at`` gives its mixture."""
+    """One of ``ep`` x ``etp`` ranks of a layer's experts, which routes ``tokens`` of its own; a
+    layer without experts stays as it is. ``mixture_at`` gives its mixture."""
     mixture = mixture_at(layer)
     if mixture is None or ep * etp == 1:
         return layer
     if ep < 1 or mixture.experts % ep:
         fits = ", ".join(str(n) for n in range(1, mixture.experts + 1) if mixture.experts % n == 0)
-        raise InputError("expert", f"{mixture.experts} experts do not divide by {ep}", f"use {fits}")
+        raise InputError(
+            "expert", f"{mixture.experts} experts do not divide by {ep}", f"use {fits}"
+        )
     if imbalance < 1:
-        raise InputError("imbalance", f"{imbalance!r} is out of range", "it must be at least 1, the balanced load")
+        raise InputError(
+            "imbalance",
+            f"{imbalance!r} is out of range",
+            "it must be at least 1, the balanced load",
+        )
     rewrite = _Rewrite(layer, mixture, ep, etp, imbalance, _rows_copied(mixture, tokens))
     forward_operators = rewrite.operators(layer.forward)
     backward_operators = rewrite.operators(layer.backward)
     later = {a.tensor for op in backward_operators for a in op.reads}
     forward_tensors = {a.tensor for op in forward_operators for a in (*op.reads, *op.writes)}
-    forward = graph_from(forward_operators, rewrite.outputs(layer.forward, forward_operators, later), rewrite.tensors)
+    forward = graph_from(
+        forward_operators, rewrite.outputs(layer.forward, forward_operators, later), rewrite.tensors
+    )
     backward = graph_from(backward_operators, layer.backward.outputs, rewrite.tensors)
 
     def recompute(value: Recompute) -> Recompute:
         saved = _sided(value.saved, (rewrite.entered, rewrite.left), later, forward_tensors)
-        more = sum(rewrite.tensors[n].bytes for n in saved) - sum(rewrite.old[n].bytes for n in value.saved)
+        more = sum(rewrite.tensors[n].bytes for n in saved) - sum(
+            rewrite.old[n].bytes for n in value.saved
+        )
         if value.rerun is layer.forward or value.rerun == layer.forward:
             return Recompute(tuple(saved), value.saved_bytes + more, forward)
         again = rewrite.operators(value.rerun)
@@ -291,11 +373,14 @@ def expert_split(
 def expert_parallel(
     model: Model, ep: int, etp: int = 1, imbalance: float = 1.0, mixture_at: MixtureOf = mixture_of
 ) -> Model:
-    """One rank of a model whose experts are shared out; refused where it has none. ``mixture_at`` gives the mixture of
-    each of its layers."""
+    """One rank of a model whose experts are shared out; refused where it has none. ``mixture_at``
+    gives the mixture of each of its layers."""
     if not any(has_experts(layer) for layer in model.layers):
-        raise InputError("expert", f"{model.name} has no experts to distribute over {ep * etp} ranks", "use 1")
-    # At width t > 1 the model is folded: each rank of the tensor group routes its own part of the sequence.
+        raise InputError(
+            "expert", f"{model.name} has no experts to distribute over {ep * etp} ranks", "use 1"
+        )
+    # At width t > 1 the model is folded: each rank of the tensor group routes its own part of the
+    # sequence.
     tokens = model.microbatch * model.sequence // model.tensor
     layers = tuple(
         expert_split(layer, ep, etp, tokens=tokens, imbalance=imbalance, mixture_at=mixture_at)
@@ -303,6 +388,11 @@ def expert_parallel(
     )
     approximations = model.approximations
     if imbalance > 1:
-        uneven = f"the most loaded expert-parallel rank gets {imbalance:g} times the mean of routed tokens"
+        uneven = (
+            f"the most loaded expert-parallel rank gets {imbalance:g} times the mean of "
+            "routed tokens"
+        )
         approximations = (*(text for text in approximations if text != BALANCED), uneven)
-    return replace(model, layers=layers, expert=ep, expert_tensor=etp, approximations=approximations)
+    return replace(
+        model, layers=layers, expert=ep, expert_tensor=etp, approximations=approximations
+    )

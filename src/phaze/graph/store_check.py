@@ -1,7 +1,9 @@
-"""Checks of a ``phaze.graph/1`` file: its shape by pydantic, then what one value says about another.
+"""Checks of a ``phaze.graph/1`` file: its shape by pydantic, then what one value says about
+another.
 
-A graph is right when every operand is a tensor of the layer, every tensor is written at most once and not read
-before, every output is touched, and every operator has the core and the sizes of its kind.
+A graph is right when every operand is a tensor of the layer, every tensor is written at most once
+and not read before, every output is touched, and every operator has the core and the sizes of its
+kind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,9 +25,14 @@ Fixed = Field(strict=False)
 Operand = Annotated[tuple[Whole, Whole], Fixed]
 Operands = list[Operand]
 Part = Annotated[
-    tuple[Whole, Name, Core, dict[Name, Whole], Operands, Operands, Name, Annotated[tuple[()], Fixed]], Fixed
+    tuple[
+        Whole, Name, Core, dict[Name, Whole], Operands, Operands, Name, Annotated[tuple[()], Fixed]
+    ],
+    Fixed,
 ]
-OperatorRow = Annotated[tuple[Whole, Name, Core, dict[Name, Whole], Operands, Operands, Name, list[Part]], Fixed]
+OperatorRow = Annotated[
+    tuple[Whole, Name, Core, dict[Name, Whole], Operands, Operands, Name, list[Part]], Fixed
+]
 TensorRow = Annotated[tuple[Whole, Whole, Whole, Role], Fixed]
 _Owner = Annotated[int, Field(ge=-1, le=MOST_WHOLE)]
 ParameterRow = (
@@ -85,7 +92,9 @@ class GraphFile(documents.Document):
     approximations: list[Name]
 
 
-FORMAT = documents.Format("phaze.graph/1", GraphFile, "a model as layers of operators, forward and backward")
+FORMAT = documents.Format(
+    "phaze.graph/1", GraphFile, "a model as layers of operators, forward and backward"
+)
 
 
 def check_shape(raw: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -103,7 +112,9 @@ def _sizes(operator: Sequence[Any], path: str) -> None:
         raise InputError(path, f"{kind} runs on core '{row.core}', not on '{core}'")
     if not sizes_named(row.rule, list(sizes)):
         raise InputError(
-            path, f"{kind} has the sizes {', '.join(SIZES[row.rule])}", f"not {', '.join(sizes) or 'none'}"
+            path,
+            f"{kind} has the sizes {', '.join(SIZES[row.rule])}",
+            f"not {', '.join(sizes) or 'none'}",
         )
     if sizes.get("causal", 0) > 1:
         raise InputError(path, f"causal is {sizes['causal']}", "give 0 or 1")
@@ -136,30 +147,46 @@ def _graph(raw: Mapping[str, Any], tensors: frozenset[int], where: str) -> None:
         for tensor, _ in operator[4]:
             touched.add(tensor)
             if written_at.get(tensor, -1) >= place:
-                raise InputError(f"{where}.operators[{place}]", f"tensor {tensor} is read before it is written")
+                raise InputError(
+                    f"{where}.operators[{place}]", f"tensor {tensor} is read before it is written"
+                )
     for tensor in raw["outputs"]:
         if tensor not in touched:
             raise InputError(f"{where}.outputs", f"no operator touches tensor {tensor}")
 
 
 def _bytes(layer: Mapping[str, Any], sizes: Mapping[int, int], path: str) -> None:
-    """Nothing reads or writes more of a tensor than there is; without recomputing nothing runs again, and with
-    all of it everything does."""
+    """Nothing reads or writes more of a tensor than there is; without recomputing nothing runs
+    again, and with all of it everything does."""
     for key in ("forward", "backward"):
         for place, operator in enumerate(layer[key]["operators"]):
             for tensor, size in (*operator[4], *operator[5]):
                 if size > sizes.get(tensor, size):
                     seen = f"{size} bytes of tensor {tensor}, which has {sizes[tensor]}"
-                    raise InputError(f"{path}.{key}.operators[{place}]", seen, "move at most all of it")
+                    raise InputError(
+                        f"{path}.{key}.operators[{place}]", seen, "move at most all of it"
+                    )
     if layer["none"]["rerun"] == "forward" or layer["none"]["rerun"]["operators"]:
-        raise InputError(f"{path}.none.rerun", "without recomputing nothing runs again", "leave its operators out")
+        raise InputError(
+            f"{path}.none.rerun",
+            "without recomputing nothing runs again",
+            "leave its operators out",
+        )
     if layer["full"]["rerun"] != "forward":
-        raise InputError(f"{path}.full.rerun", "full recomputing runs the whole forward pass", 'say "forward"')
-    entering = sum(size for row in layer["tensors"] if row[3] == "input" and (size := sizes[row[0]]))
+        raise InputError(
+            f"{path}.full.rerun", "full recomputing runs the whole forward pass", 'say "forward"'
+        )
+    entering = sum(
+        size for row in layer["tensors"] if row[3] == "input" and (size := sizes[row[0]])
+    )
     leaving = sum(sizes.get(tensor, 0) for tensor in layer["forward"]["outputs"])
     for key, most in (("input_bytes", entering), ("output_bytes", leaving)):
         if layer[key] > most:
-            raise InputError(f"{path}.{key}", f"{layer[key]}, and its tensors have {most}", "give at most as many")
+            raise InputError(
+                f"{path}.{key}",
+                f"{layer[key]}, and its tensors have {most}",
+                "give at most as many",
+            )
 
 
 def check_layers(layers: Iterable[Mapping[str, Any]], where: str) -> None:
@@ -178,13 +205,18 @@ def check_layers(layers: Iterable[Mapping[str, Any]], where: str) -> None:
             if layer[key]["rerun"] != "forward":
                 _graph(layer[key]["rerun"], tensors, f"{path}.{key}.rerun")
             if not tensors.issuperset(layer[key]["saved"]):
-                raise InputError(f"{path}.{key}.saved", "it names a tensor that this layer does not have")
+                raise InputError(
+                    f"{path}.{key}.saved", "it names a tensor that this layer does not have"
+                )
         if any(row[1] >= 0 and row[1] not in tensors for row in layer["parameters"]):
-            raise InputError(f"{path}.parameters", "one names a tensor that this layer does not have")
+            raise InputError(
+                f"{path}.parameters", "one names a tensor that this layer does not have"
+            )
 
 
 def check_model(model: Model, where: str) -> None:
-    """What calls, edges and ties say about layers and about each other, and how degrees belong together."""
+    """What calls, edges and ties say about layers and about each other, and how degrees belong
+    together."""
     if (model.context > 1) != bool(model.context_way):
         raise InputError(
             f"{where}: context_way",
@@ -195,7 +227,10 @@ def check_model(model: Model, where: str) -> None:
     if model.expert * model.expert_tensor > 1 and not shared:
         raise InputError(
             f"{where}: expert",
-            f"one of {model.expert} x {model.expert_tensor} expert-parallel ranks, and no parameter is an expert's",
+            (
+                f"one of {model.expert} x {model.expert_tensor} expert-parallel ranks, and "
+                "no parameter is an expert's"
+            ),
             "leave it out",
         )
     for place, call in enumerate(model.calls):
@@ -203,7 +238,13 @@ def check_model(model: Model, where: str) -> None:
             raise InputError(f"{where}: calls[{place}]", f"there is no layer {call.layer}")
     for place, edge in enumerate(model.edges):
         if not edge.source < edge.target < len(model.calls):
-            raise InputError(f"{where}: edges[{place}]", "an edge goes from an earlier to a later call")
+            raise InputError(
+                f"{where}: edges[{place}]", "an edge goes from an earlier to a later call"
+            )
     for place, tie in enumerate(model.ties):
-        if any(call >= len(model.calls) for call in tie.calls) or len(set(tie.calls)) < len(tie.calls):
-            raise InputError(f"{where}: ties[{place}]", "it names a call that is not there, or one twice")
+        if any(call >= len(model.calls) for call in tie.calls) or len(set(tie.calls)) < len(
+            tie.calls
+        ):
+            raise InputError(
+                f"{where}: ties[{place}]", "it names a call that is not there, or one twice"
+            )

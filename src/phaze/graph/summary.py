@@ -1,9 +1,11 @@
 """What a graph adds up to: parameters, work, what is kept, what goes over the network.
 
-    forward_flops  = sum over calls of 2 x multiply-accumulates of the layer's products, backward_flops likewise;
+    forward_flops  = sum over calls of 2 x multiply-accumulates of the layer's products,
+                   backward_flops likewise;
                      attention over all pairs of queries and keys
     causal_*_flops = the same without what causal and windowed kernels skip
-    saved_bytes    = sum over calls of what the layer keeps from forward to backward, nothing recomputed
+    saved_bytes    = sum over calls of what the layer keeps from forward to backward, nothing
+                   recomputed
     parameters     = sum over calls of the layer's parameters, tied ones once
     collectives    = for each (kind, pass, bytes) how often one microbatch makes it, over all calls
 
@@ -39,12 +41,14 @@ MASK = ("causal", "window")
 
 def sizes_named(rule: str, names: Sequence[str]) -> bool:
     """Whether an operator of that rule may have just these sizes, in this order."""
-    return tuple(names) == SIZES[rule] or (rule == "attention" and tuple(names) == (*SIZES[rule], *MASK))
+    return tuple(names) == SIZES[rule] or (
+        rule == "attention" and tuple(names) == (*SIZES[rule], *MASK)
+    )
 
 
 def graph_flops(graph: OperatorGraph, masked: bool = False) -> int:
-    """Floating-point operations of all products of a graph; ``masked``: without what a causal or windowed kernel
-    skips."""
+    """Floating-point operations of all products of a graph; ``masked``: without what a causal or
+    windowed kernel skips."""
     return sum(opset.flops(operator, masked) for operator in graph.operators)
 
 
@@ -68,8 +72,12 @@ def collectives(layer: Layer) -> Counter[tuple[str, str, int]]:
 
 
 def _rows(counts: Counter[tuple[str, str, int]]) -> list[dict[str, Any]]:
-    order = sorted(counts.items(), key=lambda item: (item[0][1] != "forward", item[0][0], -item[0][2]))
-    return [{"kind": kind, "pass": name, "bytes": size, "count": n} for (kind, name, size), n in order]
+    order = sorted(
+        counts.items(), key=lambda item: (item[0][1] != "forward", item[0][0], -item[0][2])
+    )
+    return [
+        {"kind": kind, "pass": name, "bytes": size, "count": n} for (kind, name, size), n in order
+    ]
 
 
 def _layer(layer: Layer, count: int) -> dict[str, Any]:
@@ -94,7 +102,8 @@ def _layer(layer: Layer, count: int) -> dict[str, Any]:
 
 
 def summary(model: Model) -> dict[str, Any]:
-    """The ``summary`` of ``phaze.graph/1``: whole model, repeats multiplied; ``layers`` one row per distinct layer."""
+    """The ``summary`` of ``phaze.graph/1``: whole model, repeats multiplied; ``layers`` one row per
+    distinct layer."""
     counts = [model.count(number) for number in range(len(model.layers))]
     layers = [_layer(layer, count) for layer, count in zip(model.layers, counts, strict=True)]
     network: Counter[tuple[str, str, int]] = Counter()

@@ -1,9 +1,10 @@
 """Documents that differ in numbers only, as one structure and a list of expressions for each.
 
-A *leaf* is a whole number in nested lists and objects. Documents are alike if they are equal but for their leaves.
-Many groups of alike documents (one group: one document at several points) share a :class:`Template`: a leaf that is the
-same number, not below zero, everywhere stays that number; any other becomes ``-1 - i``, and each group says which
-expression its leaf number i is. Leaves that are the same expression in every group have the same number.
+A *leaf* is a whole number in nested lists and objects. Documents are alike if they are equal but
+for their leaves. Many groups of alike documents (one group: one document at several points) share a
+:class:`Template`: a leaf that is the same number, not below zero, everywhere stays that number; any
+other becomes ``-1 - i``, and each group says which expression its leaf number i is. Leaves that are
+the same expression in every group have the same number.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +34,11 @@ def shape(value: Any) -> Any:
         return tuple((key, shape(member)) for key, member in value.items())
     if isinstance(value, list):
         return tuple(shape(member) for member in value)
-    return 0 if isinstance(value, int) and not isinstance(value, bool) else (value, type(value).__name__)
+    return (
+        0
+        if isinstance(value, int) and not isinstance(value, bool)
+        else (value, type(value).__name__)
+    )
 
 
 def refill(value: Any, new: Callable[[], int]) -> Any:
@@ -58,7 +63,8 @@ def filled(structure: Any, numbers: Sequence[int]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Symbolic:
-    """One document as a function of its sizes: ``example`` at the first point, an expression for each leaf."""
+    """One document as a function of its sizes: ``example`` at the first point, an expression for
+    each leaf."""
 
     example: Any
     expressions: tuple[Expression, ...]
@@ -80,8 +86,8 @@ def symbolic(
     more: Sequence[Values] = (),
     parts: Mapping[Values, Sequence[Values]] = MappingProxyType({}),
 ) -> Symbolic:
-    """The document that is ``documents[i]`` at ``points[i]``; ``more`` are values of other sizes that it may be made
-    of.
+    """The document that is ``documents[i]`` at ``points[i]``; ``more`` are values of other sizes
+    that it may be made of.
 
     ``parts`` are as in :func:`phaze.graph.fit.fit`.
     """
@@ -94,7 +100,8 @@ def symbolic(
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A structure with numbered leaves, and for each of several documents the expressions of these leaves."""
+    """A structure with numbered leaves, and for each of several documents the expressions of these
+    leaves."""
 
     structure: Any
     rows: tuple[tuple[Expression, ...], ...]
@@ -110,7 +117,9 @@ def template(documents: Sequence[Symbolic]) -> Template:
         marks.append(leaf if fixed else -1 - numbers.setdefault(column, len(numbers)))
     left = iter(marks)
     structure = refill(documents[0].example, lambda: next(left))
-    return Template(structure, tuple(zip(*numbers, strict=True)) if numbers else tuple(() for _ in documents))
+    return Template(
+        structure, tuple(zip(*numbers, strict=True)) if numbers else tuple(() for _ in documents)
+    )
 
 
 def _fixed_sum(expression: Expression) -> Any:
@@ -119,7 +128,8 @@ def _fixed_sum(expression: Expression) -> Any:
 
 
 def group_alike(documents: Mapping[Any, Symbolic]) -> list[list[Any]]:
-    """The keys of ``documents`` in groups whose structures are alike, in order of first appearance."""
+    """The keys of ``documents`` in groups whose structures are alike, in order of first
+    appearance."""
     groups: dict[Any, list[Any]] = {}
     for key, document in documents.items():
         groups.setdefault(shape(document.example), []).append(key)

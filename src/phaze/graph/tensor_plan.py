@@ -1,7 +1,8 @@
-"""A tensor-parallel plan as a file, ``phaze.tensor-plan/1``: which weights of a model are cut, and how.
+"""A tensor-parallel plan as a file, ``phaze.tensor-plan/1``: which weights of a model are cut, and
+how.
 
-A path may have a ``*`` for one step, as the number of a block. Where ranks communicate is not stated: it follows from
-the model's code (:mod:`phaze.graph.torch.partition`).
+A path may have a ``*`` for one step, as the number of a block. Where ranks communicate is not
+stated: it follows from the model's code (:mod:`phaze.graph.torch.partition`).
 """
 
 import json
@@ -23,9 +24,9 @@ Text = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class CutTable(Document):
-    """A weight that is cut along ``dim``: ``unit`` elements of it stay together (the width of a head), ``parts`` are
-    the sizes of matrices stacked along it (query, key, value), each cut on its own; ``tokens``: by rows of the
-    vocabulary."""
+    """A weight that is cut along ``dim``: ``unit`` elements of it stay together (the width of a
+    head), ``parts`` are the sizes of matrices stacked along it (query, key, value), each cut on its
+    own; ``tokens``: by rows of the vocabulary."""
 
     weight: Text
     dim: Annotated[int, Field(ge=0, le=8)]
@@ -42,7 +43,8 @@ class WholeTable(Document):
 
 
 class TensorPlanFile(Document):
-    """A tensor-parallel plan (``phaze.tensor-plan/1``); ``tokens_first``: blocks exchange (sequence, batch, width)."""
+    """A tensor-parallel plan (``phaze.tensor-plan/1``); ``tokens_first``: blocks exchange
+    (sequence, batch, width)."""
 
     schema_: Annotated[Literal["phaze.tensor-plan/1"], Field(alias="schema")]
     model: Text | None = None
@@ -56,7 +58,9 @@ class TensorPlanFile(Document):
 FORMAT = Format(SCHEMA, TensorPlanFile, "which weights tensor-parallel ranks share, and how")
 
 
-def plan_document(model: str, basis: str, plan: ShardingPlan, whole: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def plan_document(
+    model: str, basis: str, plan: ShardingPlan, whole: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
     """A plan as plain values."""
     cuts: list[dict[str, Any]] = []
     for cut in plan.cuts:
@@ -78,8 +82,13 @@ def plan_document(model: str, basis: str, plan: ShardingPlan, whole: Sequence[tu
 def plan_of(raw: Mapping[str, Any], where: str) -> ShardingPlan:
     """The plan that plain values state, checked."""
     table = documents.check(TensorPlanFile, raw, where)
-    cuts = tuple(ShardCut(row.weight, row.dim, row.unit, tuple(row.parts or ()), row.tokens) for row in table.cut)
-    return ShardingPlan(cuts=cuts, sequence_dim=0 if table.tokens_first else 1, shards=table.sequence_parallel)
+    cuts = tuple(
+        ShardCut(row.weight, row.dim, row.unit, tuple(row.parts or ()), row.tokens)
+        for row in table.cut
+    )
+    return ShardingPlan(
+        cuts=cuts, sequence_dim=0 if table.tokens_first else 1, shards=table.sequence_parallel
+    )
 
 
 def read_plan(path: str) -> ShardingPlan:
@@ -91,10 +100,16 @@ def read_plan(path: str) -> ShardingPlan:
 def plan_text(document: Mapping[str, Any]) -> str:
     """A plan's document as TOML, to be edited and given back."""
     lines = [f"{key} = {json.dumps(document[key])}" for key in ("schema", "model", "basis")]
-    lines += [f"{key} = {json.dumps(document[key])}" for key in ("sequence_parallel", "tokens_first")]
+    lines += [
+        f"{key} = {json.dumps(document[key])}" for key in ("sequence_parallel", "tokens_first")
+    ]
     for name in ("cut", "whole"):
         for row in document[name]:
-            lines += ["", f"[[{name}]]", *(f"{key} = {json.dumps(value)}" for key, value in row.items())]
+            lines += [
+                "",
+                f"[[{name}]]",
+                *(f"{key} = {json.dumps(value)}" for key, value in row.items()),
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -104,7 +119,8 @@ def is_place(text: str) -> bool:
 
 
 def place_and_plan(model: str) -> tuple[str, str | None]:
-    """``my.py:build@plan.toml`` is the model ``my.py:build`` with the tensor-parallel plan of a file."""
+    """``my.py:build@plan.toml`` is the model ``my.py:build`` with the tensor-parallel plan of a
+    file."""
     place, mark, plan = model.rpartition("@")
     if not mark or not plan.endswith((".toml", ".json")):
         return model, None
@@ -114,8 +130,8 @@ def place_and_plan(model: str) -> tuple[str, str | None]:
 
 
 def place_beside(folder: Path, model: str) -> str:
-    """A model that a document in ``folder`` names, as it is opened: ``own.py:build`` lies beside the document, with the
-    plan after ``@``; a package is looked up as ever."""
+    """A model that a document in ``folder`` names, as it is opened: ``own.py:build`` lies beside
+    the document, with the plan after ``@``; a package is looked up as ever."""
     place, plan = place_and_plan(model)
     path, mark, function = place.rpartition(":") if ":" in place else (place, "", "")
     if not mark or "/" in path or path.endswith(".py"):

@@ -1,8 +1,9 @@
-"""The models that phaze knows by name, and the families ``gpt``, ``llama`` and ``moe`` by their sizes; none needs
-PyTorch.
+"""The models that phaze knows by name, and the families ``gpt``, ``llama`` and ``moe`` by their
+sizes; none needs PyTorch.
 
-A model's row says where it is searched and what experts chose for it; its graphs lie in ``data/``. To add a model: a
-row in :data:`phaze.graph.torch.named.NAMED` (its configuration), a row here, and ``make graphs``.
+A model's row says where it is searched and what experts chose for it; its graphs lie in ``data/``.
+To add a model: a row in :data:`phaze.graph.torch.named.NAMED` (its configuration), a row here, and
+``make graphs``.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,14 @@ from typing import Any, Unpack
 
 from phaze.errors import InputError, unknown_name
 from phaze.graph.depth import deepen, runs
-from phaze.graph.family import FAMILIES, ROTARY_FAMILIES, check_sizes, family_case, family_point, file_of
+from phaze.graph.family import (
+    FAMILIES,
+    ROTARY_FAMILIES,
+    check_sizes,
+    family_case,
+    family_point,
+    file_of,
+)
 from phaze.graph.ir import Model
 from phaze.graph.positions import extended, require_positions
 from phaze.graph.shipped import case_name, model_at, open_shipped
@@ -26,11 +34,13 @@ SHIPPED_WIDTHS = (1, 2, 4, 8)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A named model. ``positions``: the longest sequence (None: any); ``fixed``: the sequence cannot be chosen.
+    """A named model. ``positions``: the longest sequence (None: any); ``fixed``: the sequence
+    cannot be chosen.
 
-    ``widths`` are the tensor widths that a search tries, ``shipped`` those whose graphs are bundled; ``experts`` is
-    the published split of 1024 devices as (pipeline, data, tensor), where there is one; ``approximation`` what of its
-    graphs is not as published, empty if nothing is; ``rotary``: positions can be extended.
+    ``widths`` are the tensor widths that a search tries, ``shipped`` those whose graphs are
+    bundled; ``experts`` is the published split of 1024 devices as (pipeline, data, tensor), where
+    there is one; ``approximation`` what of its graphs is not as published, empty if nothing is;
+    ``rotary``: positions can be extended.
     """
 
     name: str
@@ -48,15 +58,19 @@ class Entry:
 
 
 NEMOTRON = (
-    "RMS norms and rotary positions on whole heads, as of a llama, stand for the published layer norms and rotary "
-    "positions on half of each head; products and parameters are the published ones but for the norms' biases"
+    "RMS norms and rotary positions on whole heads, as of a llama, stand for the "
+    "published layer norms and rotary "
+    "positions on half of each head; products and parameters are the published ones but "
+    "for the norms' biases"
 )
 ALL = SHIPPED_WIDTHS
 # Kinds of models whose positions are a table of weights, or none.
 LEARNED = ("bert", "gpt2", "opt", "megatron-bert", "gpt", "t5", "vit")
 
 
-def _entry(name: str, layers: int, hidden: int, heads: int, positions: int | None, **more: Any) -> Entry:
+def _entry(
+    name: str, layers: int, hidden: int, heads: int, positions: int | None, **more: Any
+) -> Entry:
     most = more.pop("most", max(ALL))
     divides = tuple(width for width in ALL if heads % width == 0 and width <= most)
     sequence, widths = more.pop("sequence", positions), more.pop("widths", divides)
@@ -100,7 +114,11 @@ def entry_of(name: str) -> Entry:
     """The row of a named model, or an InputError with the nearest name."""
     if name not in ZOO:
         if Path(name).is_dir():
-            raise InputError(name, "no bundled model is called that, and a folder is", f"for the folder give ./{name}")
+            raise InputError(
+                name,
+                "no bundled model is called that, and a folder is",
+                f"for the folder give ./{name}",
+            )
         raise unknown_name("", "model", name, ZOO)
     return ZOO[name]
 
@@ -109,9 +127,13 @@ def check_sequence(entry: Entry, sequence: int | None) -> int:
     """The sequence to use: the model's own if none is asked for."""
     length = entry.sequence if sequence is None else sequence
     if entry.fixed and length != entry.sequence:
-        raise InputError("--sequence", f"{entry.name} always has {entry.sequence} positions, not {length}")
+        raise InputError(
+            "--sequence", f"{entry.name} always has {entry.sequence} positions, not {length}"
+        )
     if length < 2:
-        raise InputError("--sequence", f"{length} is too short, a sequence has at least 2 positions")
+        raise InputError(
+            "--sequence", f"{length} is too short, a sequence has at least 2 positions"
+        )
     require_positions(entry.name, length, entry.positions, entry.rotary)
     return length
 
@@ -121,7 +143,9 @@ def _check_split(name: str, tensor: int, microbatch: int, widths: tuple[int, ...
         raise InputError("--microbatch", f"{microbatch} is not a positive number")
     if tensor not in widths:
         listed = ", ".join(map(str, widths))
-        raise InputError("--tensor", f"the bundled graphs of {name} have TP degrees {listed}, not {tensor}")
+        raise InputError(
+            "--tensor", f"the bundled graphs of {name} have TP degrees {listed}, not {tensor}"
+        )
 
 
 def is_shipped(name: str, tensor: int, sequence: int, sequence_parallel: bool) -> bool:
@@ -132,7 +156,11 @@ def is_shipped(name: str, tensor: int, sequence: int, sequence_parallel: bool) -
 
 
 def load_model(
-    name: str, tensor: int = 1, microbatch: int = 1, sequence: int | None = None, **variant: Unpack[Variant]
+    name: str,
+    tensor: int = 1,
+    microbatch: int = 1,
+    sequence: int | None = None,
+    **variant: Unpack[Variant],
 ) -> Model:
     """The graph of a named model on one of ``tensor`` ranks, from the bundled files."""
     length = check_sequence(entry_of(name), sequence)
@@ -145,7 +173,11 @@ def model_at_point(name: str, point: Point) -> Model:
     length = check_sequence(entry, point.sequence)
     if not row.architecture:
         model = family_at_point(row.kind, row.sizes, point, name)
-        noted = (*model.approximations, entry.approximation) if entry.approximation else model.approximations
+        noted = (
+            (*model.approximations, entry.approximation)
+            if entry.approximation
+            else model.approximations
+        )
         return replace(model, approximations=noted)
     _check_split(name, point.tensor, point.microbatch, entry.shipped)
     check_shards(name, length, point.tensor, point.split and not entry.fixed)
@@ -159,7 +191,10 @@ def model_at_point(name: str, point: Point) -> Model:
 def check_shards(name: str, sequence: int, tensor: int, spread: bool) -> None:
     """An InputError if a sequence is to be sharded and cannot be."""
     if spread and sequence % tensor:
-        raise InputError("--sequence", f"{sequence} positions of {name} cannot be sharded over {tensor} ranks evenly")
+        raise InputError(
+            "--sequence",
+            f"{sequence} positions of {name} cannot be sharded over {tensor} ranks evenly",
+        )
 
 
 def load_family(
@@ -172,7 +207,8 @@ def load_family(
     name: str = "",
     **variant: Unpack[Variant],
 ) -> Model:
-    """The graph of a family by its sizes (keys as in ``phaze.run/1``), at any width that divides it."""
+    """The graph of a family by its sizes (keys as in ``phaze.run/1``), at any width that divides
+    it."""
     length = check_sizes(family, sizes)["sequence"] if sequence is None else sequence
     return family_at_point(family, sizes, Point(tensor, microbatch, length, **variant), name)
 
@@ -209,4 +245,8 @@ def _first_dense(model: Model, dense: Model, count: int) -> Model:
         replace(call, layer=len(model.layers)) if 1 <= place <= count else call
         for place, call in enumerate(model.calls)
     ]
-    return replace(model, layers=(*model.layers, replace(block, name=f"dense {block.name}")), calls=tuple(calls))
+    return replace(
+        model,
+        layers=(*model.layers, replace(block, name=f"dense {block.name}")),
+        calls=tuple(calls),
+    )

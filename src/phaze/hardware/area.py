@@ -1,24 +1,34 @@
-"""The area of chips, part by part, from a technology's table; the paper's areas are such a table with few entries.
+"""The area of chips, part by part, from a technology's table; the paper's areas are such a table
+with few entries.
 
-For Nb clusters built (spares included) of c arrays R x C, operand buffers U and ports p, Vb vector units built of l
-lanes and registers A, on D dies; b is the technology of the base dies where there are some, else the chip's own:
+For Nb clusters built (spares included) of c arrays R x C, operand buffers U and ports p, Vb vector
+units built of l lanes and registers A, on D dies; b is the technology of the base dies where there
+are some, else the chip's own:
 
-    arrays      Nb c R C (mac + support)             support: feed, drain, transposers, weight load, issue
+    arrays      Nb c R C (mac + support)             support: feed, drain, transposers, weight load,
+                issue
     vector      Vb (l (lane + control_lane) + control_cluster + c control_array)
-    buffers     Nb core(U) + Vb registers(A)         registers(A) = max(2 core(min(A, file)), core(A)): a register file
-                                                     has twice the ports of an SRAM, a VMEM of many MiB has not
-    global      cache_b(G) or scratchpad_b(G)        and D cache(second / D) for a second cache on the compute dies
-    network     w per_width + a Nb p sqrt(rest / D)  bytes a cycle; ports times distance across a die
+    buffers     Nb core(U) + Vb registers(A)         registers(A) = max(2 core(min(A, file)),
+                core(A)): a register file
+                                                     has twice the ports of an SRAM, a VMEM of many
+                                                     MiB has not
+    global      cache_b(G) or scratchpad_b(G)        and D cache(second / D) for a second cache on
+                the compute dies
+    network     w per_width + a Nb p sqrt(rest / D)  bytes a cycle; ports times distance across a
+                die
     hbm         sites stack_b + H per_rate
-    links       (8 B / lane rate + host lanes) lane_b;  on AMD's dies (B + links between dies) times an area a byte/s
+    links       (8 B / lane rate + host lanes) lane_b;  on AMD's dies (B + links between dies) times
+                an area a byte/s
     uncore      fixed, once for each die, compute or base, and a share of the sum of the others
 
-Of cores H and G count what is built. All grow with every count, size and rate, so a chip with more of anything is never
-smaller.
+Of cores H and G count what is built. All grow with every count, size and rate, so a chip with more
+of anything is never smaller.
 
-    edge        stacks <= 2 floor(min(33 mm, sqrt(1.25 area of a die)) / 10.5 mm) for each die with interfaces
+    edge        stacks <= 2 floor(min(33 mm, sqrt(1.25 area of a die)) / 10.5 mm) for each die with
+                interfaces
 
-A die whose parts are smaller than its stacks' edge needs is made larger, with nothing on the rest (:func:`edge_areas`).
+A die whose parts are smaller than its stacks' edge needs is made larger, with nothing on the rest
+(:func:`edge_areas`).
 """
 
 from dataclasses import dataclass, fields
@@ -34,13 +44,15 @@ from phaze.hardware.technology import Technology
 from phaze.hardware.technology_tables import AreaTable
 
 STACK_EDGE_MM = 10.5
-"""Die edge of an HBM stack: about 11 mm wide (recalled); 10.5 gives the 6 sites of GA100 and the 4 of Aldebaran."""
+"""Die edge of an HBM stack: about 11 mm wide (recalled); 10.5 gives the 6 sites of GA100 and the 4
+of Aldebaran."""
 RETICLE_MM = (26.0, 33.0)
 """The largest field that a scanner exposes (recalled): 858 mm2."""
 ASPECT = 1.25
 """Of a die's sides, longer over shorter, about that of a reticle."""
 OF_CORES = (
-    "tensor_arrays", "vector_units", "core_buffers", "global_buffer", "network", "hbm_interface", "link_interface",
+    "tensor_arrays", "vector_units", "core_buffers", "global_buffer", "network", "hbm_interface",
+    "link_interface",
     "other",
 )  # fmt: skip
 """What documents call the parts of a chip of cores, in the order of :class:`Areas`."""
@@ -69,7 +81,9 @@ class Areas(Generic[T]):
 
     def by_part(self) -> dict[str, T]:
         """Part to mm2."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "total"}
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name != "total"
+        }
 
     def by_component(self) -> dict[str, T]:
         """The same, as documents of a chip of cores call them."""
@@ -86,7 +100,9 @@ def register_mm2(table: AreaTable, size_bytes: ArrayLike) -> Floats:
     plain = table.core_buffer.at(size_bytes)
     if not table.register_file_bytes:
         return plain
-    return np.maximum(2.0 * table.core_buffer.at(np.minimum(size_bytes, table.register_file_bytes)), plain)
+    return np.maximum(
+        2.0 * table.core_buffer.at(np.minimum(size_bytes, table.register_file_bytes)), plain
+    )
 
 
 def _global_mm2(chips: ChipColumns, table: AreaTable) -> Floats:
@@ -95,22 +111,32 @@ def _global_mm2(chips: ChipColumns, table: AreaTable) -> Floats:
     if chips.cache.all():
         return table.cache.at(size)
     scratchpad = table.scratchpad.at(size)
-    return np.where(chips.cache, table.cache.at(size), scratchpad) if chips.cache.any() else scratchpad
+    return (
+        np.where(chips.cache, table.cache.at(size), scratchpad) if chips.cache.any() else scratchpad
+    )
 
 
 def areas_of(
-    chips: ChipColumns, technology: Technology, built: Built | None = None, base: Technology | None = None
+    chips: ChipColumns,
+    technology: Technology,
+    built: Built | None = None,
+    base: Technology | None = None,
 ) -> Areas[Floats]:
-    """Area of every part of every chip; chips of more than one die have ``built`` in common, ``base`` is the technology
-    of its base dies."""
+    """Area of every part of every chip; chips of more than one die have ``built`` in common,
+    ``base`` is the technology of its base dies."""
     table = technology.area
     below = table if base is None else base.area
     dies, base_dies = (1, 0) if built is None else (built.dies, built.base_dies)
     interfaces = below.ga100 if built is None or built.interfaces == "ga100" else below.aldebaran
     arrays = chips.built * (chips.macs * (table.mac_mm2 + table.support_mm2))
     lanes = chips.lanes * (table.lane_mm2 + table.control_lane_mm2)
-    vector = chips.vectors_built * (lanes + table.control_cluster_mm2 + chips.arrays * table.control_array_mm2)
-    operands, registers = table.core_buffer.at(chips.operand_bytes), register_mm2(table, chips.register_bytes)
+    vector = chips.vectors_built * (
+        lanes + table.control_cluster_mm2 + chips.arrays * table.control_array_mm2
+    )
+    operands, registers = (
+        table.core_buffer.at(chips.operand_bytes),
+        register_mm2(table, chips.register_bytes),
+    )
     if table.shared_cluster:
         buffers = chips.built * (operands + registers)
     else:
@@ -118,7 +144,10 @@ def areas_of(
     shared = _global_mm2(chips, below)
     if built is not None and built.second_cache_bytes:
         shared = shared + dies * table.cache.at(built.second_cache_bytes / dies)
-    hbm = chips.sites * interfaces.stack_mm2 + chips.hbm_built_bytes_per_s * table.hbm_mm2_per_byte_per_s
+    hbm = (
+        chips.sites * interfaces.stack_mm2
+        + chips.hbm_built_bytes_per_s * table.hbm_mm2_per_byte_per_s
+    )
     rate = chips.link_bytes_per_s + (0.0 if built is None else built.die_link_bytes_per_s)
     link_lanes = rate / chips.lane_bytes_per_s + table.host_lanes
     links = link_lanes * interfaces.lane_mm2
@@ -140,8 +169,8 @@ def most_stacks(die_mm2: float, dies: int = 1) -> int:
 
 
 def edge_areas(stacks: ArrayLike) -> Floats:
-    """The least die with edge for each number of stacks on its two long sides; infinite where no reticle is long
-    enough."""
+    """The least die with edge for each number of stacks on its two long sides; infinite where no
+    reticle is long enough."""
     side = STACK_EDGE_MM * np.ceil(np.asarray(stacks, dtype=np.float64) / 2.0)
     least: Floats = np.where(side > RETICLE_MM[1], np.inf, side * side / ASPECT)
     return least

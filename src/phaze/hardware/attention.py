@@ -1,18 +1,22 @@
-"""What attention kernels were measured to reach: by family of chips, kernel generation, pass and head size.
+"""What attention kernels were measured to reach: by family of chips, kernel generation, pass and
+head size.
 
-    seconds = start + max((FLOP + extra keys x FLOP of one key for every query) / share, FLOP / most) / peak of the chip
+    seconds = start + max((FLOP + extra keys x FLOP of one key for every query) / share, FLOP /
+    most) / peak of the chip
 
-with FLOP over the pairs that the mask leaves. ``start`` is the serial path of one block of queries, seen with few
-heads; ``extra keys`` are what a query costs beside its pairs (filling and emptying a block, tiles that the mask cuts),
-seen with short sequences; ``share`` is what they tend to; ``most`` is the greatest share of the peak that was
-measured, which longer sequences than those are not thought to exceed. More pairs, or a lower peak, never take less.
+with FLOP over the pairs that the mask leaves. ``start`` is the serial path of one block of queries,
+seen with few heads; ``extra keys`` are what a query costs beside its pairs (filling and emptying a
+block, tiles that the mask cuts), seen with short sequences; ``share`` is what they tend to;
+``most`` is the greatest share of the peak that was measured, which longer sequences than those are
+not thought to exceed. More pairs, or a lower peak, never take less.
 
-Most were measured alone. In training a chip is warm and at its power limit, which the shares of products know
-(:mod:`phaze.hardware.calibration`): a kernel's share falls by the same factor. Rows that stand in one series with the
-products of training that such a share was fitted to (``training``) know it already
-(:func:`attention_rates`).
+Most were measured alone. In training a chip is warm and at its power limit, which the shares of
+products know (:mod:`phaze.hardware.calibration`): a kernel's share falls by the same factor. Rows
+that stand in one series with the products of training that such a share was fitted to
+(``training``) know it already (:func:`attention_rates`).
 
-The rows lie in ``presets/attention/kernels.toml``, each with the measurements that it was fitted on.
+The rows lie in ``presets/attention/kernels.toml``, each with the measurements that it was fitted
+on.
 """
 
 from dataclasses import dataclass
@@ -78,9 +82,13 @@ class AttentionFile(Document):
     rates: list[MeasuredKernel]
 
 
-def attention_rate(start_s: float, extra_keys: float, share: float, most: float = 1.0) -> AttentionRate:
+def attention_rate(
+    start_s: float, extra_keys: float, share: float, most: float = 1.0
+) -> AttentionRate:
     """A rate that stands in no file."""
-    return AttentionRate.model_construct(start_s=start_s, extra_keys=extra_keys, share=share, most=most)
+    return AttentionRate.model_construct(
+        start_s=start_s, extra_keys=extra_keys, share=share, most=most
+    )
 
 
 @cache
@@ -88,7 +96,9 @@ def attention_file() -> AttentionFile:
     """The bundled file."""
     source = files("phaze.hardware") / "presets" / "attention" / "kernels.toml"
     where = "presets/attention/kernels.toml"
-    return documents.check(AttentionFile, documents.parse(source.read_text(encoding="utf-8"), "toml", where), where)
+    return documents.check(
+        AttentionFile, documents.parse(source.read_text(encoding="utf-8"), "toml", where), where
+    )
 
 
 def known_family(name: str, where: str) -> str:
@@ -100,13 +110,16 @@ def known_family(name: str, where: str) -> str:
 
 
 @cache
-def attention_rates(family: str | None, kernel: Generation | None, factor: float = 1.0) -> AttentionRates | None:
-    """What a kernel reaches on a family of chips, of what was measured alone times ``factor``; None where nothing was
-    measured."""
+def attention_rates(
+    family: str | None, kernel: Generation | None, factor: float = 1.0
+) -> AttentionRates | None:
+    """What a kernel reaches on a family of chips, of what was measured alone times ``factor``; None
+    where nothing was measured."""
     if family is None or kernel is None:
         return None
     rows = [row for row in attention_file().rates if (row.family, row.kernel) == (family, kernel)]
     forward, backward = (
-        tuple((row.head, row.rate(factor)) for row in rows if row.pass_ == name) for name in ("forward", "backward")
+        tuple((row.head, row.rate(factor)) for row in rows if row.pass_ == name)
+        for name in ("forward", "backward")
     )
     return AttentionRates(forward, backward) if forward and backward else None

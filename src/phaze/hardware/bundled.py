@@ -1,5 +1,6 @@
-"""Files under ``presets/`` by name and files by path: what looks like a path (it ends in .toml or .json, holds a slash,
-or is ``-``) is read from there; all else is the name of a preset, with the nearest right one in the error.
+"""Files under ``presets/`` by name and files by path: what looks like a path (it ends in .toml or
+.json, holds a slash, or is ``-``) is read from there; all else is the name of a preset, with the
+nearest right one in the error.
 """
 
 from collections.abc import Mapping
@@ -19,12 +20,20 @@ M = TypeVar("M", bound=documents.Document)
 def preset_names(kind: str) -> tuple[str, ...]:
     """The names of the presets of a kind (chips, clusters, stacks, technologies), sorted."""
     folder = files("phaze.hardware") / "presets" / kind
-    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+    return tuple(
+        sorted(
+            entry.name.removesuffix(".toml")
+            for entry in folder.iterdir()
+            if entry.name.endswith(".toml")
+        )
+    )
 
 
-def keys_of(kind: str, text: str, reader: Reader = read_text, noun: str = "") -> tuple[Mapping[str, Any], str]:
-    """The keys of the file of ``kind`` that ``text`` names or leads to, and where it lies; ``noun``: what errors call
-    it."""
+def keys_of(
+    kind: str, text: str, reader: Reader = read_text, noun: str = ""
+) -> tuple[Mapping[str, Any], str]:
+    """The keys of the file of ``kind`` that ``text`` names or leads to, and where it lies;
+    ``noun``: what errors call it."""
     if is_path(text):
         raw, where = reader(text)
         return documents.parse(raw, documents.notation_of(text, raw), where), where

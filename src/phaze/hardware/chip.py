@@ -1,19 +1,23 @@
 """A chip: clusters of arrays and vector units around a global buffer and HBM.
 
-N clusters each hold c arrays of R x C multiply-accumulate units behind a port of p bytes a cycle; V vector units have l
-lanes each; one read of the global buffer, w bytes a cycle, reaches up to F clusters.
+N clusters each hold c arrays of R x C multiply-accumulate units behind a port of p bytes a cycle; V
+vector units have l lanes each; one read of the global buffer, w bytes a cycle, reaches up to F
+clusters.
 
     peak FLOP/s     = 2 N c R C x rated clock                         (a multiply and an add)
-    of a precision  = peak FLOP/s x how many times faster than in 16 bits the arrays are in its format
-    vector rate /s  = V l x rated clock                               (one operation a lane and cycle)
+    of a precision  = peak FLOP/s x how many times faster than in 16 bits the arrays are in its
+                    format
+    vector rate /s  = V l x rated clock                               (one operation a lane and
+                    cycle)
 
 A chip is its file (``phaze.chip/2``): V = N, and the clock that it holds is set by its power limit
-(:mod:`phaze.hardware.clocked`). A file of cores (``phaze.chip/1``, :mod:`phaze.hardware.core_chip`) is read as a chip
-of c = 1 and ports without limit, whose V vector units stand alone, which runs at its rated clock, and of whose peak one
-measured share is left.
+(:mod:`phaze.hardware.clocked`). A file of cores (``phaze.chip/1``, :mod:`phaze.hardware.core_chip`)
+is read as a chip of c = 1 and ports without limit, whose V vector units stand alone, which runs at
+its rated clock, and of whose peak one measured share is left.
 
-A file's ``sources`` table names, for the path of a number, where the number comes from; a source that begins with
-``assumed:``, ``recalled:`` or ``derived:`` says that it is not a published reading.
+A file's ``sources`` table names, for the path of a number, where the number comes from; a source
+that begins with ``assumed:``, ``recalled:`` or ``derived:`` says that it is not a published
+reading.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -66,21 +70,25 @@ class ChipKeys(Document):
 class Chip(ChipKeys):
     """An accelerator device as clusters of arrays (``phaze.chip/2``).
 
-    ``clock_hz`` is the clock that it runs at, ``rated_hz`` that of its data sheet, which peaks and the global buffer's
-    bandwidth are stated at. ``sustained_w``: the power that it may draw for long; None: no limit is
-    known. ``technology`` names its process, ``process`` is that process as it was read, ``base_process`` that of base
-    dies. ``software_of``: the process whose generation of chips a stack's software share is taken from; None: its own.
-    ``formats``: how many times faster than in 16 bits its arrays are in fp8, mxfp8, fp4, fp32. ``host_bytes_per_s``: to
-    the memory of its host, one way; None where nothing is known of it. ``calibration``: what counts of what was
-    measured.
+    ``clock_hz`` is the clock that it runs at, ``rated_hz`` that of its data sheet, which peaks and
+    the global buffer's bandwidth are stated at. ``sustained_w``: the power that it may draw for
+    long; None: no limit is known. ``technology`` names its process, ``process`` is that process as
+    it was read, ``base_process`` that of base dies. ``software_of``: the process whose generation
+    of chips a stack's software share is taken from; None: its own. ``formats``: how many times
+    faster than in 16 bits its arrays are in fp8, mxfp8, fp4, fp32. ``host_bytes_per_s``: to the
+    memory of its host, one way; None where nothing is known of it. ``calibration``: what counts of
+    what was measured.
     """
 
     schema_: Annotated[Literal["phaze.chip/2"], Field(alias="schema")]
     stated_hz: Annotated[
-        Hertz, Field(alias="clock", description="the most it may run; the power limit sets what it holds")
+        Hertz,
+        Field(alias="clock", description="the most it may run; the power limit sets what it holds"),
     ]
     clock_basis: ClockBasis = "sourced"
-    technology: Annotated[Place | None, Field(description="a process by name, or the path of a file")] = None
+    technology: Annotated[
+        Place | None, Field(description="a process by name, or the path of a file")
+    ] = None
     clusters: Clusters
     global_buffer: GlobalBuffer
     hbm: Hbm
@@ -98,7 +106,8 @@ class Chip(ChipKeys):
 
     @model_validator(mode="after")
     def _with_what_follows(self) -> "Chip":
-        """The chip with what follows from other tables: ports, the global buffer's bandwidth, clusters built."""
+        """The chip with what follows from other tables: ports, the global buffer's bandwidth,
+        clusters built."""
         count, shared, built = self.clusters.count, self.global_buffer, self.built
         if "clusters" not in built.model_fields_set:
             built = replace(built, clusters=(count, count))
@@ -106,7 +115,10 @@ class Chip(ChipKeys):
             raise ValueError(f"let silicon.clusters end with the clusters in use, {count}")
         return replace(
             self,
-            clusters=replace(self.clusters, port_bytes_per_cycle=self.clusters.port or port_of(shared.width, count)),
+            clusters=replace(
+                self.clusters,
+                port_bytes_per_cycle=self.clusters.port or port_of(shared.width, count),
+            ),
             global_buffer=replace(shared, bandwidth_bytes_per_s=shared.width * self.stated_hz),
             built=built,
             calibration=self.measured.calibration,
@@ -124,12 +136,14 @@ class Chip(ChipKeys):
 
     @property
     def power_sets_clock(self) -> bool:
-        """Whether it may hold less than its rated clock, as its power limit allows; else it runs at that."""
+        """Whether it may hold less than its rated clock, as its power limit allows; else it runs at
+        that."""
         return self._power_sets_clock
 
     @property
     def lumped_share(self) -> bool:
-        """Whether one measured share of its peak stands for all that clock, arrays and software leave of it."""
+        """Whether one measured share of its peak stands for all that clock, arrays and software
+        leave of it."""
         return self.clusters.sustained_share is None
 
     @property
@@ -140,8 +154,8 @@ class Chip(ChipKeys):
 
     @property
     def sums_in_registers(self) -> bool:
-        """Whether a cluster's registers, which are beside its arrays, hold their sums; vector units that stand alone
-        leave them to the operand buffer."""
+        """Whether a cluster's registers, which are beside its arrays, hold their sums; vector units
+        that stand alone leave them to the operand buffer."""
         return self._vectors is None
 
     @property
@@ -151,7 +165,8 @@ class Chip(ChipKeys):
 
     @property
     def formats(self) -> Ratios:
-        """How many times faster than in 16 bits its arrays are in each number format that they have."""
+        """How many times faster than in 16 bits its arrays are in each number format that they
+        have."""
         return self.format_rates.ratios
 
     @property
@@ -191,7 +206,8 @@ class Chip(ChipKeys):
 
     @property
     def rated_clock_hz(self) -> float:
-        """The clock that peaks are stated at: that of its data sheet, or the one it runs at where that is greater."""
+        """The clock that peaks are stated at: that of its data sheet, or the one it runs at where
+        that is greater."""
         return max(self.rated_hz, self.clock_hz)
 
     @property

@@ -1,4 +1,5 @@
-"""A chip's data sheet, of cores or of clusters: what it is, and what our models say of its area, power and cost."""
+"""A chip's data sheet, of cores or of clusters: what it is, and what our models say of its area,
+power and cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +16,11 @@ from phaze.hardware.ownership import Terms
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A chip with its estimates; None where the chip names no technology, and no ownership where it cannot be made.
+    """A chip with its estimates; None where the chip names no technology, and no ownership where it
+    cannot be made.
 
-    ``power_parts_w``: of a chip of cores every component at its full rate, of clusters a large product at the clock
-    held."""
+    ``power_parts_w``: of a chip of cores every component at its full rate, of clusters a large
+    product at the clock held."""
 
     chip: Chip
     area_mm2: float | None = None
@@ -44,7 +46,11 @@ def sheet_of(chip: Chip, terms: Terms) -> Sheet:
 def sheet_document(sheet: Sheet) -> dict[str, Any]:
     """The sheet as plain values in SI units."""
     chip, owned = sheet.chip, sheet.ownership
-    plain = {name: value for name, value in plain_value(chip).items() if name not in ("clusters", "rated_hz")}
+    plain = {
+        name: value
+        for name, value in plain_value(chip).items()
+        if name not in ("clusters", "rated_hz")
+    }
     return {
         **plain,
         **(_of_clusters(chip) if states_clusters(chip) else {}),
@@ -95,7 +101,8 @@ def brief_document(sheet: Sheet) -> dict[str, Any]:
 
 
 def _of_clusters(chip: Chip) -> dict[str, Any]:
-    """What a chip of clusters has beside the fields of a chip of cores, and what was measured of it."""
+    """What a chip of clusters has beside the fields of a chip of cores, and what was measured of
+    it."""
     return {"clusters": clusters_document(chip), "measured": plain_value(chip.measured)}
 
 

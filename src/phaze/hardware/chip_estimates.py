@@ -1,7 +1,8 @@
 """What our models say of one chip: area, power, energies, and what making it takes.
 
-Where a process sets the clock, power is that at the clock held and making is priced with links; else power is the
-estimate of a TDP. Whoever asks for a figure asks here, and does not ask which of them it is.
+Where a process sets the clock, power is that at the clock held and making is priced with links;
+else power is the estimate of a TDP. Whoever asks for a figure asks here, and does not ask which of
+them it is.
 """
 
 from collections.abc import Mapping
@@ -16,11 +17,11 @@ from phaze.hardware.technology import Technology
 
 @dataclass(frozen=True, slots=True)
 class ChipEstimates:
-    """mm2 by part and in all, watts that are drawn whatever runs, design power and its parts, and the process, whose
-    energies operators take.
+    """mm2 by part and in all, watts that are drawn whatever runs, design power and its parts, and
+    the process, whose energies operators take.
 
-    The design power of a chip of clusters is what it draws at the clock that it holds, its parts those of a large
-    product; of cores the parts are every component at its full rate.
+    The design power of a chip of clusters is what it draws at the clock that it holds, its parts
+    those of a large product; of cores the parts are every component at its full rate.
     """
 
     technology: Technology
@@ -66,15 +67,19 @@ def estimates_of(chip: Chip) -> ChipEstimates | None:
         return None
     if figures is not None:
         idle_w = figures.power.idle_w
-        return ChipEstimates(technology, areas.by_part(), areas.total, idle_w, figures.held_w, figures.parts_w)
+        return ChipEstimates(
+            technology, areas.by_part(), areas.total, idle_w, figures.held_w, figures.parts_w
+        )
     static_w, full = technology.energy.static_w_per_mm2 * areas.total, full_rate_power(chip)
     components = full.by_component()
-    return ChipEstimates(technology, areas.by_component(), areas.total, static_w, full.design_w, components)
+    return ChipEstimates(
+        technology, areas.by_component(), areas.total, static_w, full.design_w, components
+    )
 
 
 def ownership_of(chip: Chip, terms: Terms, average_w: float | None = None) -> Ownership | None:
-    """Cost and carbon of a chip over its life at ``average_w``, or else at its design power; None where it names no
-    process. Raises where no die fits a wafer."""
+    """Cost and carbon of a chip over its life at ``average_w``, or else at its design power; None
+    where it names no process. Raises where no die fits a wafer."""
     making, figures = manufacturing_of(chip, terms), estimates_of(chip)
     if making is None or figures is None:
         return None

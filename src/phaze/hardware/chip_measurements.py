@@ -22,18 +22,19 @@ class Published(Document):
 
 
 class ChipMeasurements(Document):
-    """What was measured, used by plans and never by a search: the rate of a long run of one product and its m, n, k,
-    else the clock, of which single products are priced at any rate; power; start-ups, shares of HBM, rows kept.
+    """What was measured, used by plans and never by a search: the rate of a long run of one product
+    and its m, n, k, else the clock, of which single products are priced at any rate; power;
+    start-ups, shares of HBM, rows kept.
 
-    ``rate_fp8_flops``: the greatest in 8 bits. ``clock_hz``: held by single products, and in training where no rate is
-    stated. ``power_w``: the mean of a load that keeps the arrays busy. The rest as in
-    :mod:`phaze.hardware.calibration`.
+    ``rate_fp8_flops``: the greatest in 8 bits. ``clock_hz``: held by single products, and in
+    training where no rate is stated. ``power_w``: the mean of a load that keeps the arrays busy.
+    The rest as in :mod:`phaze.hardware.calibration`.
     """
 
     rate_flops: Annotated[FlopPerSecond | None, Field(alias="rate")] = None
-    rate_shape: Annotated[Annotated[tuple[Units, Units, Units], Field(strict=False)] | None, Field(alias="shape")] = (
-        None
-    )
+    rate_shape: Annotated[
+        Annotated[tuple[Units, Units, Units], Field(strict=False)] | None, Field(alias="shape")
+    ] = None
     power_w: Annotated[Watts | None, Field(alias="power")] = None
     clock_hz: Annotated[Hertz | None, Field(alias="clock")] = None
     start_up_s: Annotated[Seconds | None, Field(alias="start_up")] = None
@@ -41,7 +42,9 @@ class ChipMeasurements(Document):
     hbm_share: Share | None = None
     vector_hbm_share: Share | None = None
     kept_row_bytes: Annotated[Bytes | None, Field(alias="kept_row")] = None
-    attention: Annotated[str | None, Field(description="the family whose measured attention kernels it runs")] = None
+    attention: Annotated[
+        str | None, Field(description="the family whose measured attention kernels it runs")
+    ] = None
     rate_fp8_flops: Annotated[FlopPerSecond | None, Field(alias="rate_fp8")] = None
 
     @model_validator(mode="after")
@@ -58,8 +61,13 @@ class ChipMeasurements(Document):
 
     @property
     def calibration(self) -> Calibration | None:
-        """Its shares and start-ups, None where none was measured: arrays have no share of their own here."""
-        gain = None if not self.rate_flops or not self.rate_fp8_flops else self.rate_fp8_flops / self.rate_flops
+        """Its shares and start-ups, None where none was measured: arrays have no share of their own
+        here."""
+        gain = (
+            None
+            if not self.rate_flops or not self.rate_fp8_flops
+            else self.rate_fp8_flops / self.rate_flops
+        )
         measured = {name: getattr(self, name) for name in (*CALIBRATED, "attention")}
         calibration = replace(Calibration(), **measured, fp8_gain=gain)
         return None if calibration == Calibration() else calibration

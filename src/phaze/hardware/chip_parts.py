@@ -1,9 +1,11 @@
-"""What a chip is made of: clusters of arrays, vector units, the global buffer, HBM, links, and what lies on the dies.
+"""What a chip is made of: clusters of arrays, vector units, the global buffer, HBM, links, and what
+lies on the dies.
 
-A cluster (SM, compute unit, tensor core) holds arrays of R x C multiply-accumulate units behind one port. A core is a
-cluster of one array whose port has no limit, beside vector units that stand alone. Every bandwidth is in one direction,
-for the whole device, in bytes per second, unless a field says otherwise. Each part is a table of a chip's file
-(``phaze.chip/2``); what a file of cores states otherwise, or what follows from other tables, is a private attribute.
+A cluster (SM, compute unit, tensor core) holds arrays of R x C multiply-accumulate units behind one
+port. A core is a cluster of one array whose port has no limit, beside vector units that stand
+alone. Every bandwidth is in one direction, for the whole device, in bytes per second, unless a
+field says otherwise. Each part is a table of a chip's file (``phaze.chip/2``); what a file of cores
+states otherwise, or what follows from other tables, is a private attribute.
 """
 
 from collections.abc import Mapping
@@ -32,11 +34,11 @@ GIB = 2**30
 MULTICAST = 16
 """Cores that one read reaches along one operand: the widest multicast of shipping chips."""
 SUSTAINED_SHARE = 0.95
-"""Of its cycles that an array of a cluster works while it has a tile, on every chip: zeros on A100 reach 0.9455 of
-peak, Gaudi 2 0.969, and AMD states up to 0.94 at the clock measured."""
+"""Of its cycles that an array of a cluster works while it has a tile, on every chip: zeros on A100
+reach 0.9455 of peak, Gaudi 2 0.969, and AMD states up to 0.94 at the clock measured."""
 LATENCY_CYCLES = 1000.0
-"""From a cluster's first request for a tile to its first operand, and back (assumed; between 500 and 2000 nothing
-moves)."""
+"""From a cluster's first request for a tile to its first operand, and back (assumed; between 500
+and 2000 nothing moves)."""
 
 
 def on_die(in_use: T, pair: Pair) -> T:
@@ -46,7 +48,8 @@ def on_die(in_use: T, pair: Pair) -> T:
 
 
 def array_feed_bytes_per_cycle(rows: int, columns: int) -> int:
-    """Bytes a cycle that keep an array busy: 2 a row and a column in, 4 a column out (16-bit in, 32-bit out)."""
+    """Bytes a cycle that keep an array busy: 2 a row and a column in, 4 a column out (16-bit in,
+    32-bit out)."""
     return 2 * rows + 2 * columns + 4 * columns
 
 
@@ -56,7 +59,8 @@ def lane_feed_bytes_per_cycle(lanes: int) -> int:
 
 
 def port_of(bytes_per_cycle: float, clusters: int) -> float:
-    """The port of a cluster where nothing is published: the least power of two that is its share of the buffer."""
+    """The port of a cluster where nothing is published: the least power of two that is its share of
+    the buffer."""
     port = 1.0
     while port < bytes_per_cycle / clusters:
         port *= 2.0
@@ -64,11 +68,13 @@ def port_of(bytes_per_cycle: float, clusters: int) -> float:
 
 
 class Clusters(Document):
-    """The clusters in use; without ``port`` each gets its share of the global buffer, rounded up to a power of two.
+    """The clusters in use; without ``port`` each gets its share of the global buffer, rounded up to
+    a power of two.
 
-    ``buffer_bytes_per_s``: of one cluster's operand buffer; None: it feeds its arrays fully. ``latency_cycles``: before
-    the first operand of a tile. ``sustained_share``: of the cycles in which arrays have a tile that they work in; None:
-    what was measured of the chip, with all else that it leaves of its peak.
+    ``buffer_bytes_per_s``: of one cluster's operand buffer; None: it feeds its arrays fully.
+    ``latency_cycles``: before the first operand of a tile. ``sustained_share``: of the cycles in
+    which arrays have a tile that they work in; None: what was measured of the chip, with all else
+    that it leaves of its peak.
     """
 
     count: Units
@@ -77,9 +83,15 @@ class Clusters(Document):
     columns: Side
     lanes: Annotated[Lanes, Field(description="of one cluster")]
     operand_bytes: Annotated[Bytes, Field(alias="operand_buffer", description="of one cluster")]
-    register_bytes: Annotated[Bytes, Field(alias="registers", description="of one cluster; half of them may hold sums")]
-    port: Annotated[Positive | None, Field(description="bytes a cycle, each way, of one cluster")] = None
-    broadcast: Annotated[bool, Field(description="arrays of a cluster share the operands they read")] = False
+    register_bytes: Annotated[
+        Bytes, Field(alias="registers", description="of one cluster; half of them may hold sums")
+    ]
+    port: Annotated[
+        Positive | None, Field(description="bytes a cycle, each way, of one cluster")
+    ] = None
+    broadcast: Annotated[
+        bool, Field(description="arrays of a cluster share the operands they read")
+    ] = False
     _port_bytes_per_cycle: float = inf
     _buffer_bytes_per_s: float | None = None
     _latency_cycles: float = LATENCY_CYCLES
@@ -116,8 +128,9 @@ class Clusters(Document):
 
 @dataclass(frozen=True, slots=True)
 class VectorUnits:
-    """``count`` units of ``lanes`` that work on one instruction, and the registers that feed them: those of the
-    clusters, or units that stand alone. ``buffer_bytes_per_s``: of one unit; None: its lanes are fed fully."""
+    """``count`` units of ``lanes`` that work on one instruction, and the registers that feed them:
+    those of the clusters, or units that stand alone. ``buffer_bytes_per_s``: of one unit; None: its
+    lanes are fed fully."""
 
     count: int
     lanes: int
@@ -138,7 +151,8 @@ class VectorUnits:
 class GlobalBuffer(Document):
     """The memory that all clusters share; one read reaches ``fan_out`` of them.
 
-    ``bandwidth_bytes_per_s`` is that at the rated clock. A cache carries tags and coherence beside the data.
+    ``bandwidth_bytes_per_s`` is that at the rated clock. A cache carries tags and coherence beside
+    the data.
     """
 
     size_bytes: Annotated[Bytes, Field(alias="size")]
@@ -154,7 +168,8 @@ class GlobalBuffer(Document):
 
     @property
     def multicast(self) -> int:
-        """Clusters that one read reaches along one operand; all that it reaches, where nothing else limits it."""
+        """Clusters that one read reaches along one operand; all that it reaches, where nothing else
+        limits it."""
         return self._multicast or self.fan_out
 
     @property
@@ -174,8 +189,8 @@ class Generation:
 Generations = Literal["hbm2", "hbm2e", "hbm3", "hbm3e"]
 GENERATIONS: Mapping[str, Generation] = MappingProxyType(
     {
-        # Rates: 1024 bits at 2.0, 3.6, 6.4 and 9.6 Gb/s (JEDEC, recalled). Prices: one estimator page (legitlads.com)
-        # for HBM2e, HBM3 and HBM3e; HBM2 assumed.
+        # Rates: 1024 bits at 2.0, 3.6, 6.4 and 9.6 Gb/s (JEDEC, recalled). Prices: one estimator
+        # page (legitlads.com) for HBM2e, HBM3 and HBM3e; HBM2 assumed.
         "hbm2": Generation(256.0e9, 8 * GIB, 120.0),
         "hbm2e": Generation(460.8e9, 16 * GIB, 160.0),
         "hbm3": Generation(819.2e9, 16 * GIB, 198.0),
@@ -186,7 +201,11 @@ GENERATIONS: Mapping[str, Generation] = MappingProxyType(
 
 def _bandwidth_of_stacks(stated: dict[str, Any]) -> float:
     generation = stated.get("generation")
-    return 0.0 if generation is None else stated["stacks"] * GENERATIONS[generation].bandwidth_bytes_per_s
+    return (
+        0.0
+        if generation is None
+        else stated["stacks"] * GENERATIONS[generation].bandwidth_bytes_per_s
+    )
 
 
 def _size_of_stacks(stated: dict[str, Any]) -> int:
@@ -195,8 +214,9 @@ def _size_of_stacks(stated: dict[str, Any]) -> int:
 
 
 class Hbm(Document):
-    """HBM; ``bandwidth`` and ``size`` of all stacks, where they are not the generation's, and with no stacks: DDR, GDDR
-    or LPDDR beside the package, whose interface has no area here, or stacks that are not stated."""
+    """HBM; ``bandwidth`` and ``size`` of all stacks, where they are not the generation's, and with
+    no stacks: DDR, GDDR or LPDDR beside the package, whose interface has no area here, or stacks
+    that are not stated."""
 
     stacks: Annotated[int, Field(ge=0, le=64)]
     generation: Generations | None = None
@@ -215,8 +235,8 @@ class Hbm(Document):
 
 
 class Links(Document):
-    """Links to other devices, all together, one way; ``lane`` is the rate of one SerDes lane, None: that of the
-    technology."""
+    """Links to other devices, all together, one way; ``lane`` is the rate of one SerDes lane, None:
+    that of the technology."""
 
     bandwidth_bytes_per_s: Annotated[BytesPerSecond, Field(alias="bandwidth")]
     lane_bytes_per_s: Annotated[BytesPerSecond | None, Field(alias="lane")] = None
@@ -228,7 +248,8 @@ class Links(Document):
 
 
 class SiliconKeys(Document):
-    """What lies on the die(s): pairs [units on the die, units in use], where some are switched off."""
+    """What lies on the die(s): pairs [units on the die, units in use], where some are switched
+    off."""
 
     dies: Annotated[int, Field(gt=0, le=64)] = 1
     global_buffer: UnitPair = (1, 1)
@@ -244,16 +265,20 @@ class SiliconKeys(Document):
         pairs = (self.units, ("global_buffer", self.global_buffer), ("hbm", self.hbm))
         for name, (on_die, in_use) in pairs:
             if on_die < in_use:
-                raise ValueError(f"let {name} have at least as many units on the die as in use ({on_die} and {in_use})")
+                raise ValueError(
+                    f"let {name} have at least as many units on the die as in use "
+                    f"({on_die} and {in_use})"
+                )
         return self
 
 
 class Built(SiliconKeys):
     """What lies on the dies, spare parts included: pairs [on the die, in use].
 
-    Compute dies hold the clusters; with ``base_dies`` the global buffer and all interfaces lie on dies of
-    ``base_technology`` below them. ``second_cache_bytes``: a cache on the compute dies beside the global buffer.
-    ``die_link_bytes_per_s``: links between dies of the package that are SerDes too.
+    Compute dies hold the clusters; with ``base_dies`` the global buffer and all interfaces lie on
+    dies of ``base_technology`` below them. ``second_cache_bytes``: a cache on the compute dies
+    beside the global buffer. ``die_link_bytes_per_s``: links between dies of the package that are
+    SerDes too.
     """
 
     # Those in use are all, where the file says nothing else (:class:`phaze.hardware.chip.Chip`).
@@ -284,7 +309,9 @@ class PowerLimit(Document):
 class Host(Document):
     """What joins the device to the memory of its host."""
 
-    bandwidth_bytes_per_s: Annotated[BytesPerSecond, Field(alias="bandwidth", description="one way, of one device")]
+    bandwidth_bytes_per_s: Annotated[
+        BytesPerSecond, Field(alias="bandwidth", description="one way, of one device")
+    ]
 
 
 def power_limit(sustained_w: float | None) -> PowerLimit | None:

@@ -1,5 +1,5 @@
-"""A chip as documents have it, certificates among them: as cores at the clock that it runs at, and beside them the
-clusters of a chip that has them."""
+"""A chip as documents have it, certificates among them: as cores at the clock that it runs at, and
+beside them the clusters of a chip that has them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,9 @@ def chip_record(chip: "Chip") -> dict[str, Any]:
     clusters, vectors, built, clock = chip.clusters, chip.vectors, chip.built, chip.clock_hz
     of_clusters = states_clusters(chip)
     feed = array_feed_bytes_per_cycle(clusters.rows, clusters.columns) * clock
-    operands = _memory(clusters.operand_bytes // clusters.arrays, clusters.buffer_bytes_per_s or feed)
+    operands = _memory(
+        clusters.operand_bytes // clusters.arrays, clusters.buffer_bytes_per_s or feed
+    )
     return {
         "name": chip.name,
         "title": chip.title,
@@ -31,9 +33,14 @@ def chip_record(chip: "Chip") -> dict[str, Any]:
             "lanes": vectors.lanes,
             "buffer": _memory(vectors.register_bytes, vectors.feed_bytes_per_s(clock)),
         },
-        "global_buffer": _memory(chip.global_buffer.size_bytes, chip.global_bytes_per_s, chip.global_buffer.cache),
+        "global_buffer": _memory(
+            chip.global_buffer.size_bytes, chip.global_bytes_per_s, chip.global_buffer.cache
+        ),
         "hbm": _memory(chip.hbm.size_bytes, chip.hbm.bandwidth_bytes_per_s),
-        "links": {"count": chip.links.count, "bandwidth_bytes_per_s": chip.links.bandwidth_bytes_per_s},
+        "links": {
+            "count": chip.links.count,
+            "bandwidth_bytes_per_s": chip.links.bandwidth_bytes_per_s,
+        },
         "technology": chip.technology,
         "cluster": chip.cluster,
         "clock_basis": chip.clock_basis,
@@ -54,11 +61,16 @@ def chip_record(chip: "Chip") -> dict[str, Any]:
 
 
 def _memory(size_bytes: int, bandwidth_bytes_per_s: float, cache: bool = False) -> dict[str, Any]:
-    return {"size_bytes": size_bytes, "bandwidth_bytes_per_s": bandwidth_bytes_per_s, "cache": cache}
+    return {
+        "size_bytes": size_bytes,
+        "bandwidth_bytes_per_s": bandwidth_bytes_per_s,
+        "cache": cache,
+    }
 
 
 def _cluster_document(chip: "Chip") -> dict[str, Any]:
-    """What a chip of clusters is priced by: the accelerator at its rated clock and the nodes of its dies."""
+    """What a chip of clusters is priced by: the accelerator at its rated clock and the nodes of its
+    dies."""
     clusters, vectors, hbm, built = chip.clusters, chip.vectors, chip.hbm, chip.built
     accelerator = {
         "name": chip.name,
@@ -94,7 +106,9 @@ def _cluster_document(chip: "Chip") -> dict[str, Any]:
         },
         "built": {
             "clusters": built.clusters[0],
-            "global_buffer_bytes": round(on_die(float(chip.global_buffer.size_bytes), built.global_buffer)),
+            "global_buffer_bytes": round(
+                on_die(float(chip.global_buffer.size_bytes), built.global_buffer)
+            ),
             "hbm_sites": round(on_die(float(hbm.stacks), built.hbm)),
             "dies": built.dies,
             "base_dies": built.base_dies,

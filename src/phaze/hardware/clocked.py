@@ -1,6 +1,8 @@
-"""Area, power and the clock that its power limit lets one chip hold (:mod:`phaze.hardware.area`, ``power``).
+"""Area, power and the clock that its power limit lets one chip hold (:mod:`phaze.hardware.area`,
+``power``).
 
-A chip of clusters runs at the clock held; one without a process, or whose process does not set the clock, at the rated.
+A chip of clusters runs at the clock held; one without a process, or whose process does not set the
+clock, at the rated.
 """
 
 from dataclasses import dataclass, fields
@@ -24,8 +26,8 @@ from phaze.values import replace
 
 @dataclass(frozen=True, slots=True)
 class ClockedChip:
-    """Area, power and clock of one chip of clusters; ``held_w``: the greater of a large product and a vector operator,
-    ``parts_w``: of a large product, both at the clock held."""
+    """Area, power and clock of one chip of clusters; ``held_w``: the greater of a large product and
+    a vector operator, ``parts_w``: of a large product, both at the clock held."""
 
     areas: Areas[float]
     power: ClockPower[float]
@@ -43,7 +45,11 @@ def clocked(chip: Chip) -> ClockedChip | None:
     areas = areas_of(columns, node, chip.built, chip.base_process)
     power = clock_power(columns, node, areas)
     held = held_clocks(power, node, columns.clock_hz, columns.limit_w)
-    clock, volts, cycle = float(held[0]), float(node.voltage.at(held)[0]), cycle_energy(columns, node, areas)
+    clock, volts, cycle = (
+        float(held[0]),
+        float(node.voltage.at(held)[0]),
+        cycle_energy(columns, node, areas),
+    )
     scale, each = clock * volts * volts, first_power(power)
     parts = {field.name: scale * float(getattr(cycle, field.name)[0]) for field in fields(cycle)}
     parts |= {"hbm": each.product_fixed_w - each.idle_w, "idle": each.idle_w}
@@ -65,7 +71,10 @@ def refusal(chip: Chip) -> str | None:
     if limit is not None and fixed > limit:
         return f"leakage, HBM and links alone draw {fixed:.0f} W of {limit:.0f} W"
     if figures.held_hz < LEAST_SHARE * chip.rated_clock_hz:
-        return f"it would hold {figures.held_hz / 1e9:.2f} of {chip.rated_clock_hz / 1e9:.2f} GHz, below half"
+        return (
+            f"it would hold {figures.held_hz / 1e9:.2f} of {chip.rated_clock_hz / 1e9:.2f} "
+            "GHz, below half"
+        )
     return None
 
 
@@ -77,7 +86,8 @@ def chip_areas(chip: Chip) -> Areas[float] | None:
 
 
 def die_mm2(chip: Chip) -> float | None:
-    """All dies, with what stays empty so that the stacks have edge; dies that exist have the edge they need."""
+    """All dies, with what stays empty so that the stacks have edge; dies that exist have the edge
+    they need."""
     areas, built, stacks = chip_areas(chip), chip.built, chip.hbm.stacks
     if areas is None:
         return None

@@ -1,18 +1,19 @@
 """A cluster: devices joined level by level, innermost first.
 
-Level l joins ``size`` groups of the level below (devices, for the first) into one group, so a cluster of levels
-1..L has ``size_1 * ... * size_L`` devices. A level's bandwidth is what one device can send through it, one
-direction, when all devices of its group do so at once; its latency is that of one message between neighbours, a step of
-a ring or a hop of a torus. What a collective costs to start is the software's, not the network's.
+Level l joins ``size`` groups of the level below (devices, for the first) into one group, so a
+cluster of levels 1..L has ``size_1 * ... * size_L`` devices. A level's bandwidth is what one device
+can send through it, one direction, when all devices of its group do so at once; its latency is that
+of one message between neighbours, a step of a ring or a hop of a torus. What a collective costs to
+start is the software's, not the network's.
 
-``bandwidth``: as the file states it, ``chip`` where it is that of the chip's own links. ``shape``: the extent of
-each axis of a torus, empty for other kinds. The rest was measured, None where nothing was:
-``share``: of the bandwidth that large messages reach. ``start_s``: what an all-reduce takes beside its steps,
-twice that of a gather. ``local_bytes_per_s``: rate at which a device copies and adds its own bytes in an
-all-reduce, beside sending them. ``small_start_s``, ``small_share``, ``small_step_s``: start, share and seconds a
-step of the low-latency way that small messages go. ``piece_s``: what each of the pieces that a message is cut into
-costs beside its bytes. ``in_switch_share``: of the bandwidth at which a tensor streams through a switch that adds
-it up.
+``bandwidth``: as the file states it, ``chip`` where it is that of the chip's own links. ``shape``:
+the extent of each axis of a torus, empty for other kinds. The rest was measured, None where nothing
+was: ``share``: of the bandwidth that large messages reach. ``start_s``: what an all-reduce takes
+beside its steps, twice that of a gather. ``local_bytes_per_s``: rate at which a device copies and
+adds its own bytes in an all-reduce, beside sending them. ``small_start_s``, ``small_share``,
+``small_step_s``: start, share and seconds a step of the low-latency way that small messages go.
+``piece_s``: what each of the pieces that a message is cut into costs beside its bytes.
+``in_switch_share``: of the bandwidth at which a tensor streams through a switch that adds it up.
 """
 
 from collections.abc import Sequence
@@ -69,11 +70,18 @@ class Level(Document):
         if self.kind == "torus" and prod(self.shape) != self.size:
             raise InputError(
                 f"{where}.shape",
-                f"a torus of {self.shape} has {prod(self.shape)} members and the level has {self.size}",
+                (
+                    f"a torus of {self.shape} has {prod(self.shape)} members and the level "
+                    f"has {self.size}"
+                ),
                 "let the product of the shape be the size",
             )
         if self.kind != "torus" and self.shape:
-            raise InputError(f"{where}.shape", f"a {self.kind} has no shape", "remove it or let the kind be torus")
+            raise InputError(
+                f"{where}.shape",
+                f"a {self.kind} has no shape",
+                "remove it or let the kind be torus",
+            )
         for name in LINK_FIELDS:
             require_measured("level", name, getattr(self, name))
         return self
@@ -93,13 +101,16 @@ class Level(Document):
         return self._of_chip
 
     def constants(self, basis: Basis = "calibrated") -> LinkConstants:
-        """What its collectives are computed with: measured figures first, the data sheet's 0.8 and 20 us otherwise."""
+        """What its collectives are computed with: measured figures first, the data sheet's 0.8 and
+        20 us otherwise."""
         if basis == "ideal":
             return IDEAL_LINK
         if basis == "datasheet":
             return DATASHEET_LINK
         measured = {name: getattr(self, name) for name in LINK_FIELDS}
-        return replace(DATASHEET_LINK, **{name: value for name, value in measured.items() if value is not None})
+        return replace(
+            DATASHEET_LINK, **{name: value for name, value in measured.items() if value is not None}
+        )
 
     def as_read(self) -> dict[str, Any]:
         """The level as answers and certificates state it."""
@@ -146,7 +157,8 @@ class Cluster(Document):
 
     @property
     def limit(self) -> bool:
-        """Whether its devices are all there are (a user's own file); a bundled cluster grows to those requested."""
+        """Whether its devices are all there are (a user's own file); a bundled cluster grows to
+        those requested."""
         return self._limit
 
     @property
@@ -160,7 +172,13 @@ class Cluster(Document):
         if self.enlarged_from is None:
             return self.name
         *inner, outer = self.levels
-        unit = "devices" if not inner else "pods" if inner[-1].kind == "torus" else f"{inner[-1].name}s"
+        unit = (
+            "devices"
+            if not inner
+            else "pods"
+            if inner[-1].kind == "torus"
+            else f"{inner[-1].name}s"
+        )
         return f"{self.name}, enlarged to {outer.size:,} {unit}"
 
     def on_chip(self, link_bytes_per_s: float | None) -> "Cluster":
@@ -169,13 +187,25 @@ class Cluster(Document):
         if inner.bandwidth != "chip":
             return self
         if link_bytes_per_s is None:
-            raise InputError(f"level {inner.name}: bandwidth", "'chip' and no chip is named", "give a bandwidth")
+            raise InputError(
+                f"level {inner.name}: bandwidth", "'chip' and no chip is named", "give a bandwidth"
+            )
         linked = replace(inner, bandwidth_bytes_per_s=link_bytes_per_s, of_chip=True)
         return replace(self, levels=(linked, *outer))
 
     def as_read(self) -> dict[str, Any]:
         """The cluster as answers and certificates state it."""
-        names = ("name", "title", "devices", "levels", "chip", "stack", "limit", "enlarged_from", "library")
+        names = (
+            "name",
+            "title",
+            "devices",
+            "levels",
+            "chip",
+            "stack",
+            "limit",
+            "enlarged_from",
+            "library",
+        )
         return {name: getattr(self, name) for name in names}
 
 
@@ -200,7 +230,8 @@ def cluster_of(name: str, title: str, levels: Sequence[Level]) -> Cluster:
 
 
 def grown(cluster: Cluster, devices: int, where: str) -> Cluster:
-    """The cluster with its outermost level made large enough; a limit or a torus keeps its size and is refused."""
+    """The cluster with its outermost level made large enough; a limit or a torus keeps its size and
+    is refused."""
     if devices <= cluster.devices:
         return cluster
     *inner, outer = cluster.levels
@@ -215,9 +246,19 @@ def grown(cluster: Cluster, devices: int, where: str) -> Cluster:
 def _too_few(cluster: Cluster, devices: int, size: int | None, where: str) -> InfeasibleError:
     """What to say of more devices than a cluster has, with what would help."""
     outer, has = cluster.levels[-1], f"{cluster.name} has {cluster.devices:,} devices"
-    larger = f", or let its level {outer.name} join {size:,} (now {outer.size:,})" if size is not None else ""
-    sentence = f"{where}: {devices:,} devices are requested and {has}; request at most as many{larger}."
-    levers = {"devices": cluster.devices, "level": outer.name if size is not None else None, "level_size": size}
+    larger = (
+        f", or let its level {outer.name} join {size:,} (now {outer.size:,})"
+        if size is not None
+        else ""
+    )
+    sentence = (
+        f"{where}: {devices:,} devices are requested and {has}; request at most as many{larger}."
+    )
+    levers = {
+        "devices": cluster.devices,
+        "level": outer.name if size is not None else None,
+        "level_size": size,
+    }
     counts = {"needed_devices": devices, "available_devices": cluster.devices}
     shortage = {"short_of": "devices", "sentence": sentence, **counts, "levers": levers}
     return InfeasibleError(sentence, {"feasible": False, "shortage": shortage})
@@ -232,13 +273,20 @@ def same_links(chip: Chip, cluster: Cluster) -> bool:
 def links_words(chip: Chip, cluster: Cluster) -> str:
     """Both bandwidths in words."""
     links, level = chip.links.bandwidth_bytes_per_s, cluster.levels[0]
-    joined = f"level {level.name} of {cluster.name} runs at {show(level.bandwidth_bytes_per_s, 'B/s')}"
+    joined = (
+        f"level {level.name} of {cluster.name} runs at {show(level.bandwidth_bytes_per_s, 'B/s')}"
+    )
     return f"the links of {chip.name} have {show(links, 'B/s')} and {joined}"
 
 
 def cluster_document(cluster: Cluster, chip: Chip) -> dict[str, Any]:
-    """The cluster of an answer: its label, what it was enlarged from, and whose links times are of."""
-    unused = None if same_links(chip, cluster) else f"{links_words(chip, cluster)}: times are of the level"
+    """The cluster of an answer: its label, what it was enlarged from, and whose links times are
+    of."""
+    unused = (
+        None
+        if same_links(chip, cluster)
+        else f"{links_words(chip, cluster)}: times are of the level"
+    )
     return {
         "name": cluster.name,
         "label": cluster.label,

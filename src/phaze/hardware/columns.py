@@ -1,4 +1,5 @@
-"""Chips as columns: one array for each number that areas, powers and costs depend on, one chip or many alike."""
+"""Chips as columns: one array for each number that areas, powers and costs depend on, one chip or
+many alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -18,8 +19,9 @@ T = TypeVar("T", int, Floats)
 
 @dataclass(frozen=True, slots=True)
 class ChipColumns:
-    """One array a number. ``*_bytes`` of buffers are of one cluster or vector unit, and so are their rates;
-    ``limit_w`` is infinite where there is none, ``sustained_share`` 0 where it is what was measured."""
+    """One array a number. ``*_bytes`` of buffers are of one cluster or vector unit, and so are
+    their rates; ``limit_w`` is infinite where there is none, ``sustained_share`` 0 where it is what
+    was measured."""
 
     clusters: Floats
     built: Floats
@@ -68,24 +70,33 @@ class ChipColumns:
 
 
 def sum_bytes(register_bytes: T, chip: Chip) -> T | float:
-    """What sums have of the registers of a cluster such as a chip's: half of them, or no limit where they lie beside
-    the operands."""
+    """What sums have of the registers of a cluster such as a chip's: half of them, or no limit
+    where they lie beside the operands."""
     return register_bytes // 2 if chip.sums_in_registers else inf
 
 
 def _row(chip: Chip) -> tuple[float, ...]:
-    clusters, vectors, shared, hbm, links = chip.clusters, chip.vectors, chip.global_buffer, chip.hbm, chip.links
+    clusters, vectors, shared, hbm, links = (
+        chip.clusters,
+        chip.vectors,
+        chip.global_buffer,
+        chip.hbm,
+        chip.links,
+    )
     clock = chip.rated_hz
     # Without a process nothing is known of its SerDes, and so of its area.
     lane = nan if chip.process is None else chip.process.lane_bytes_per_s
     return (
-        clusters.count, on_die(clusters.count, chip.built.clusters), clusters.arrays, clusters.rows, clusters.columns,
+        clusters.count, on_die(clusters.count, chip.built.clusters), clusters.arrays, clusters.rows,
+        clusters.columns,
         vectors.count, on_die(vectors.count, chip.built.clusters), vectors.lanes,
         clusters.operand_bytes, clusters.feed_bytes_per_cycle(clock),
         vectors.register_bytes, vectors.feed_bytes_per_cycle(clock),
-        sum_bytes(vectors.register_bytes, chip), clusters.latency_cycles, clusters.sustained_share or 0.0,
+        sum_bytes(vectors.register_bytes, chip), clusters.latency_cycles,
+        clusters.sustained_share or 0.0,
         clusters.port_bytes_per_cycle, clusters.broadcast,
-        shared.size_bytes, on_die(shared.size_bytes, chip.built.global_buffer), chip.global_bytes_per_cycle,
+        shared.size_bytes, on_die(shared.size_bytes, chip.built.global_buffer),
+        chip.global_bytes_per_cycle,
         shared.bandwidth_bytes_per_s, shared.fan_out, shared.multicast, shared.cache,
         hbm.stacks, round(on_die(hbm.stacks, chip.built.hbm)), hbm.bandwidth_bytes_per_s,
         on_die(hbm.bandwidth_bytes_per_s, chip.built.hbm), links.bandwidth_bytes_per_s,
@@ -103,4 +114,6 @@ def _columns(rows: Sequence[tuple[float, ...]]) -> ChipColumns:
     names = [f.name for f in fields(ChipColumns)]
     table = np.array(rows, dtype=np.float64).reshape(-1, len(names)).T
     columns: dict[str, Any] = dict(zip(names, table, strict=True))
-    return ChipColumns(**{**columns, "broadcast": columns["broadcast"] > 0, "cache": columns["cache"] > 0})
+    return ChipColumns(
+        **{**columns, "broadcast": columns["broadcast"] > 0, "cache": columns["cache"] > 0}
+    )

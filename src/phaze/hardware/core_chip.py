@@ -1,8 +1,11 @@
-"""The chip format of cores (``phaze.chip/1``), read as a chip of one array a cluster and ports without limit.
+"""The chip format of cores (``phaze.chip/1``), read as a chip of one array a cluster and ports
+without limit.
 
-Beside chips of clusters it is read as one of them (:meth:`CoreChip.clustered`), without what was measured of its cores:
+Beside chips of clusters it is read as one of them (:meth:`CoreChip.clustered`), without what was
+measured of its cores:
 
-    clusters of T arrays and V vector units     N = gcd(T, V) of T / N arrays and V / N vector units each
+    clusters of T arrays and V vector units     N = gcd(T, V) of T / N arrays and V / N vector units
+                                                each
     power limit                                 its published TDP
 
 N is V where V divides T, as on every GPU and TPU.
@@ -76,7 +79,8 @@ class CoreLinks(Document):
 
 
 class CoreSilicon(SiliconKeys):
-    """What lies on the die(s): pairs [units on the die, units in use], where some are switched off."""
+    """What lies on the die(s): pairs [units on the die, units in use], where some are switched
+    off."""
 
     cores: UnitPair = (1, 1)
 
@@ -86,7 +90,8 @@ class CoreSilicon(SiliconKeys):
 
 
 class CoreHbm(CoreMemory):
-    """The memory outside the die, whose ``kind`` is always a scratchpad's: software places what lies in it."""
+    """The memory outside the die, whose ``kind`` is always a scratchpad's: software places what
+    lies in it."""
 
     @model_validator(mode="after")
     def _no_cache(self) -> "CoreHbm":
@@ -110,7 +115,12 @@ class CoreChip(ChipKeys):
 
     def chip(self) -> Chip:
         """The chip; the process that it names is not read yet."""
-        tensor, vector, shared, silicon = self.tensor_cores, self.vector_cores, self.global_buffer, self.silicon
+        tensor, vector, shared, silicon = (
+            self.tensor_cores,
+            self.vector_cores,
+            self.global_buffer,
+            self.silicon,
+        )
         clusters = Clusters.model_construct(
             count=tensor.count,
             arrays=1,
@@ -121,18 +131,34 @@ class CoreChip(ChipKeys):
             register_bytes=vector.buffer.size,
         )
         memory = GlobalBuffer.model_construct(
-            size_bytes=shared.size, width=shared.bandwidth / self.stated_hz, fan_out=MULTICAST**2, kind=shared.kind
+            size_bytes=shared.size,
+            width=shared.bandwidth / self.stated_hz,
+            fan_out=MULTICAST**2,
+            kind=shared.kind,
         )
         chip = Chip.model_construct(
             **{name: getattr(self, name) for name in ChipKeys.model_fields},
             clusters=replace(
-                clusters, buffer_bytes_per_s=tensor.buffer.bandwidth, latency_cycles=0.0, sustained_share=None
+                clusters,
+                buffer_bytes_per_s=tensor.buffer.bandwidth,
+                latency_cycles=0.0,
+                sustained_share=None,
             ),
-            global_buffer=replace(memory, bandwidth_bytes_per_s=shared.bandwidth, multicast=MULTICAST),
-            hbm=Hbm.model_construct(stacks=0, bandwidth_bytes_per_s=self.hbm.bandwidth, size_bytes=self.hbm.size),
-            links=replace(Links.model_construct(bandwidth_bytes_per_s=self.links.bandwidth), count=self.links.count),
+            global_buffer=replace(
+                memory, bandwidth_bytes_per_s=shared.bandwidth, multicast=MULTICAST
+            ),
+            hbm=Hbm.model_construct(
+                stacks=0, bandwidth_bytes_per_s=self.hbm.bandwidth, size_bytes=self.hbm.size
+            ),
+            links=replace(
+                Links.model_construct(bandwidth_bytes_per_s=self.links.bandwidth),
+                count=self.links.count,
+            ),
             built=Built.model_construct(
-                clusters=silicon.cores, global_buffer=silicon.global_buffer, hbm=silicon.hbm, dies=silicon.dies
+                clusters=silicon.cores,
+                global_buffer=silicon.global_buffer,
+                hbm=silicon.hbm,
+                dies=silicon.dies,
             ),
         )
         units = VectorUnits(vector.count, vector.lanes, vector.buffer.size, vector.buffer.bandwidth)
@@ -140,12 +166,20 @@ class CoreChip(ChipKeys):
 
     def clustered(self) -> Chip:
         """The chip as clusters at its rated clock."""
-        tensor, vector, shared, silicon = self.tensor_cores, self.vector_cores, self.global_buffer, self.silicon
+        tensor, vector, shared, silicon = (
+            self.tensor_cores,
+            self.vector_cores,
+            self.global_buffer,
+            self.silicon,
+        )
         count = gcd(tensor.count, vector.count)
         arrays, units = tensor.count // count, vector.count // count
         stacks, generation = _generation_of(self.hbm.bandwidth, self.technology)
         stated: dict[str, Any] = {
-            **{field.alias or name: getattr(self, name) for name, field in ChipKeys.model_fields.items()},
+            **{
+                field.alias or name: getattr(self, name)
+                for name, field in ChipKeys.model_fields.items()
+            },
             "schema": CHIP.name,
             "clusters": {
                 "count": count,
@@ -181,8 +215,11 @@ class CoreChip(ChipKeys):
 
 
 def _generation_of(bandwidth_bytes_per_s: float, technology: str | None) -> tuple[int, str]:
-    """Stacks and generation of a chip that states neither: of its process's time, as many as its rate needs."""
-    name = {"n5": "hbm3", "n3": "hbm3e", "n22": "hbm2", "paper-22nm": "hbm2"}.get(technology or "", "hbm2e")
+    """Stacks and generation of a chip that states neither: of its process's time, as many as its
+    rate needs."""
+    name = {"n5": "hbm3", "n3": "hbm3e", "n22": "hbm2", "paper-22nm": "hbm2"}.get(
+        technology or "", "hbm2e"
+    )
     return max(1, round(bandwidth_bytes_per_s / GENERATIONS[name].bandwidth_bytes_per_s)), name
 
 

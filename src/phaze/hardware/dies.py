@@ -1,7 +1,8 @@
 """Published dies to hold our area and power models against (``phaze.die/1``).
 
-A die names a preset chip or describes one, and says what is published of it: a total, perhaps an upper bound, and
-perhaps areas of components. ``cores`` of a die photo is our tensor_arrays + vector_units + core_buffers.
+A die names a preset chip or describes one, and says what is published of it: a total, perhaps an
+upper bound, and perhaps areas of components. ``cores`` of a die photo is our tensor_arrays +
+vector_units + core_buffers.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ from phaze.hardware.keys import Name, Sources, Text
 from phaze.hardware.library import load_chip, with_technology
 
 Basis = Literal["fitted", "predicted", "shares fitted, total predicted"]
-Component = Literal["cores", "tensor_arrays", "global_buffer", "network", "hbm_interface", "link_interface", "other"]
+Component = Literal[
+    "cores", "tensor_arrays", "global_buffer", "network", "hbm_interface", "link_interface", "other"
+]
 CORES = ("tensor_arrays", "vector_units", "core_buffers")
 POWER_FITTED_ON = "a100-80gb"
 
@@ -40,7 +43,9 @@ class Die(Document):
     def device(self) -> Chip:
         """The chip that it names or describes, with its technology."""
         return (
-            with_technology(self.chip.chip()) if isinstance(self.chip, CoreChip) else load_chip(self.chip, form="cores")
+            with_technology(self.chip.chip())
+            if isinstance(self.chip, CoreChip)
+            else load_chip(self.chip, form="cores")
         )
 
 
@@ -68,17 +73,26 @@ def _compare_die(die: Die) -> list[Comparison]:
     chip = die.device()
     areas = chip_areas(chip)
     if areas is None:
-        raise InputError(f"{die.name}: chip", f"the chip '{chip.name}' names no technology", "choose one that does")
+        raise InputError(
+            f"{die.name}: chip",
+            f"the chip '{chip.name}' names no technology",
+            "choose one that does",
+        )
     ours = areas.by_component()
     ours["cores"] = sum(ours[name] for name in CORES)
     parts_basis = "fitted" if die.basis != "predicted" else "predicted"
     parts = [
-        Comparison(die.name, component, parts_basis, ours[component], said, die.total_is_upper_bound)
+        Comparison(
+            die.name, component, parts_basis, ours[component], said, die.total_is_upper_bound
+        )
         for component, said in die.components.items()
     ]
     total = sum(value for name, value in ours.items() if name != "cores")
     total_basis = "fitted" if die.basis == "fitted" else "predicted"
-    return [*parts, Comparison(die.name, "total", total_basis, total, die.total, die.total_is_upper_bound)]
+    return [
+        *parts,
+        Comparison(die.name, "total", total_basis, total, die.total, die.total_is_upper_bound),
+    ]
 
 
 def compare_areas() -> list[Comparison]:

@@ -1,22 +1,31 @@
 """Number formats that products run in: recipes of low precision, and what a chip makes of them.
 
-A recipe says in which format the products of a block's linear maps run, what casting their operands moves, and what
-is kept and sent; all else (router, logits, embeddings, norms, attention) stays in 16 bits. Bytes an element:
+A recipe says in which format the products of a block's linear maps run, what casting their operands
+moves, and what is kept and sent; all else (router, logits, embeddings, norms, attention) stays in
+16 bits. Bytes an element:
 
-    recipe           products   cast of an activation: read, written twice (as it is and transposed)   weights
-    fp8-delayed      8 bit      2, 1 + 1                                                               2 + 1 + 1
-    fp8-tensorwise   8 bit      2 for the largest value, then 2, 1 + 1                                 2 + 1 + 1
-    fp8-block        8 bit      2, 1 + 1 and a 4-byte scale for 128                                    2 + 1 + 1
-    mxfp8            8 bit      2, 1 + 1 and a 1-byte scale for 32                                     2 + 1 + 1
-    nvfp4            4 bit      2, 1/2 + 1/2 and a 1-byte scale for 16; the transposed one of a        2 + 1/2
+    recipe           products   cast of an activation: read, written twice (as it is and transposed)
+                     weights
+    fp8-delayed      8 bit      2, 1 + 1
+                     2 + 1 + 1
+    fp8-tensorwise   8 bit      2 for the largest value, then 2, 1 + 1
+                     2 + 1 + 1
+    fp8-block        8 bit      2, 1 + 1 and a 4-byte scale for 128
+                     2 + 1 + 1
+    mxfp8            8 bit      2, 1 + 1 and a 1-byte scale for 32
+                     2 + 1 + 1
+    nvfp4            4 bit      2, 1/2 + 1/2 and a 1-byte scale for 16; the transposed one of a
+                     2 + 1/2
                                 rotated copy (2 read, 2 written)
 
-    fp32             32 bit     none: all that is 16 bits else is 32                                   4
+    fp32             32 bit     none: all that is 16 bits else is 32
+                     4
 
-Weights are cast once a step; ``params``: the stack holds and gathers them in the low format alone, without 16 bits.
-``fp8`` is the first recipe of few bits that a stack names. A chip says how many times faster than in 16 bits its arrays
-are in a format (``[formats]``; ``fp32``: of 32-bit operands, as TF32 where arrays round them to that); a precision that
-chip or stack does not have is refused.
+Weights are cast once a step; ``params``: the stack holds and gathers them in the low format alone,
+without 16 bits. ``fp8`` is the first recipe of few bits that a stack names. A chip says how many
+times faster than in 16 bits its arrays are in a format (``[formats]``; ``fp32``: of 32-bit
+operands, as TF32 where arrays round them to that); a precision that chip or stack does not have is
+refused.
 """
 
 from collections.abc import Mapping
@@ -29,7 +38,9 @@ from pydantic import Field
 from phaze.documents import Document
 from phaze.errors import InputError, unknown_name
 
-Precision = Literal["fp32", "bf16", "fp8", "fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4"]
+Precision = Literal[
+    "fp32", "bf16", "fp8", "fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4"
+]
 FormatName = Literal["fp8", "mxfp8", "fp4"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 TITLES: Mapping[Precision, str] = MappingProxyType(
@@ -55,8 +66,9 @@ WIDE_BITS = 32
 class Recipe:
     """One recipe; bytes are those of an element.
 
-    ``format``: the chip's word for it; ``bits`` of an operand. ``operand_bytes`` with its scales. ``looks_first``: the
-    largest value is sought in a pass of its own. ``rotates``: operands of weight gradients are of a rotated copy.
+    ``format``: the chip's word for it; ``bits`` of an operand. ``operand_bytes`` with its scales.
+    ``looks_first``: the largest value is sought in a pass of its own. ``rotates``: operands of
+    weight gradients are of a rotated copy.
     """
 
     name: Precision
@@ -67,7 +79,8 @@ class Recipe:
     rotates: bool = False
 
     def weight_bytes(self, params: bool) -> float:
-        """Bytes held for a weight: 16 bits and what products read of it, or that alone; 4 bits are held once."""
+        """Bytes held for a weight: 16 bits and what products read of it, or that alone; 4 bits are
+        held once."""
         held = self.operand_bytes * (1 if self.bits == 4 else 2)
         return held if params else 2.0 + held
 
@@ -95,7 +108,8 @@ Ratio = Annotated[float, Field(ge=1, le=64)]
 
 
 class FormatsTable(Document):
-    """How many times faster than in 16 bits the arrays are in a number format; without a key they have none."""
+    """How many times faster than in 16 bits the arrays are in a number format; without a key they
+    have none."""
 
     fp8: Ratio | None = None
     mxfp8: Ratio | None = None
@@ -121,17 +135,22 @@ def known_precision(name: str, where: str) -> Precision:
 
 
 def resolved(precision: Precision, recipes: Recipes, stack: str, where: str) -> Precision:
-    """The precision by its full name (``fp8`` is the stack's first recipe), or a refusal where the stack has none."""
+    """The precision by its full name (``fp8`` is the stack's first recipe), or a refusal where the
+    stack has none."""
     if precision == PLAIN:
         return precision
     low = [recipe for recipe in recipes if recipe in RECIPES]
     if precision not in recipes and not low:
         allowed = ", ".join((PLAIN, *recipes))
-        raise NotPricedError(where, f"'{precision}' and the stack {stack} has no such recipe", f"allowed: {allowed}")
+        raise NotPricedError(
+            where, f"'{precision}' and the stack {stack} has no such recipe", f"allowed: {allowed}"
+        )
     name = low[0] if precision == "fp8" else precision
     if name not in recipes:
         allowed = ", ".join((PLAIN, "fp8", *recipes))
-        raise NotPricedError(where, f"'{precision}' is not a recipe of the stack {stack}", f"allowed: {allowed}")
+        raise NotPricedError(
+            where, f"'{precision}' is not a recipe of the stack {stack}", f"allowed: {allowed}"
+        )
     return name
 
 

@@ -3,15 +3,18 @@
 For dies of area A mm2 on a wafer of radius R mm, of one or of each of many:
 
     dies per wafer  N = pi (R^2 - R sqrt(2 A)) / A                  (rounded down)
-    yield           Y = (1 + A D / alpha)^(-alpha)                  (negative binomial; A in cm2, D defects a cm2)
+    yield           Y = (1 + A D / alpha)^(-alpha)                  (negative binomial; A in cm2, D
+                    defects a cm2)
     dies, USD       = dies * wafer price / (N Y)                    (compute dies and base dies)
-    HBM, USD        = GB * price, or stacks * price of the generation's stack, as the technology prices it
+    HBM, USD        = GB * price, or stacks * price of the generation's stack, as the technology
+                    prices it
     links, USD      = its share * bandwidth * (port of a switch + cable)
     USD             = dies + HBM + package + links
-    kgCO2e          = dies * A (fab grid * fab energy + gases + materials) / Y + HBM GB * c_hbm + package
+    kgCO2e          = dies * A (fab grid * fab energy + gases + materials) / Y + HBM GB * c_hbm +
+                    package
 
-Spare clusters count as area only: TrendForce's 28 usable H100 a wafer fit the plain yield (31), and not one where a die
-with broken clusters can be sold (56).
+Spare clusters count as area only: TrendForce's 28 usable H100 a wafer fit the plain yield (31), and
+not one where a die with broken clusters can be sold (56).
 """
 
 from dataclasses import dataclass
@@ -28,8 +31,9 @@ from phaze.hardware.ownership import GB, Terms
 from phaze.hardware.technology import Fab, Technology
 
 SWITCH_USD_PER_GB_PER_S = 0.25
-"""A switch port at manufacturing cost, as dies are here (derived: an NVSwitch of 294 mm2 and 1,600 GB/s one way, both
-recalled, on a 5 nm wafer is 0.08 USD a GB/s; threefold for package, board and power, assumed)."""
+"""A switch port at manufacturing cost, as dies are here (derived: an NVSwitch of 294 mm2 and 1,600
+GB/s one way, both recalled, on a 5 nm wafer is 0.08 USD a GB/s; threefold for package, board and
+power, assumed)."""
 CABLE_USD_PER_GB_PER_S = 0.15
 """A copper pair with its connectors (assumed: 4 USD for 25 GB/s)."""
 
@@ -39,7 +43,9 @@ F = TypeVar("F", float, Floats)
 def dies_per_wafer(area_mm2: F, diameter_mm: float) -> Floats:
     """Whole dies of each area on a round wafer; 0 if none fits."""
     radius = diameter_mm / 2
-    return np.asarray(np.maximum(0.0, np.floor(np.pi * (radius**2 - radius * np.sqrt(2 * area_mm2)) / area_mm2)))
+    return np.asarray(
+        np.maximum(0.0, np.floor(np.pi * (radius**2 - radius * np.sqrt(2 * area_mm2)) / area_mm2))
+    )
 
 
 def die_yield(area_mm2: F, defects_per_cm2: float, clustering: float) -> F:
@@ -73,7 +79,9 @@ def links_usd(bytes_per_s: F) -> F:
     return bytes_per_s / GB * (SWITCH_USD_PER_GB_PER_S + CABLE_USD_PER_GB_PER_S)
 
 
-def memory_usd(hbm: Hbm, stacks: F, size_bytes: int, terms: Terms, technology: Technology) -> F | float:
+def memory_usd(
+    hbm: Hbm, stacks: F, size_bytes: int, terms: Terms, technology: Technology
+) -> F | float:
     """HBM: so many stacks of a chip's generation, or so many bytes."""
     if not technology.prices_stacks:
         return size_bytes / GB * terms.hbm_usd_per_gb
@@ -82,7 +90,8 @@ def memory_usd(hbm: Hbm, stacks: F, size_bytes: int, terms: Terms, technology: T
 
 @dataclass(frozen=True, slots=True)
 class Manufacturing:
-    """USD and kg CO2e of one device, its memory and its share of the network that its links lead to."""
+    """USD and kg CO2e of one device, its memory and its share of the network that its links lead
+    to."""
 
     dies_per_wafer: int
     yield_share: float
@@ -99,7 +108,8 @@ class Manufacturing:
 
 
 def manufacturing_of(chip: Chip, terms: Terms) -> Manufacturing | None:
-    """Cost and carbon of a chip; None where it names no process. Raises where no die fits a wafer."""
+    """Cost and carbon of a chip; None where it names no process. Raises where no die fits a
+    wafer."""
     node, areas, die = chip.process, chip_areas(chip), die_mm2(chip)
     if node is None or areas is None or die is None:
         return None
@@ -135,11 +145,21 @@ def _require_die(area_mm2: float, dies: int, fab: Fab, terms: Terms) -> float:
 
 
 def chips_usd(
-    chips: ChipColumns, die_mm2: Floats, base: Chip, hbm_bytes: int, terms: Terms, technology: Technology
+    chips: ChipColumns,
+    die_mm2: Floats,
+    base: Chip,
+    hbm_bytes: int,
+    terms: Terms,
+    technology: Technology,
 ) -> Floats:
-    """USD of every chip that varies a base, with its own stacks or so much memory; infinite where a die does not fit a
-    wafer."""
+    """USD of every chip that varies a base, with its own stacks or so much memory; infinite where a
+    die does not fit a wafer."""
     dies = base.built.dies
     hbm_usd = memory_usd(base.hbm, chips.stacks, hbm_bytes, terms, technology)
     joined_usd = technology.links_share * links_usd(chips.link_bytes_per_s)
-    return np.asarray(dies_usd(die_mm2 / dies, dies, technology.fab, terms) + hbm_usd + terms.package_usd + joined_usd)
+    return np.asarray(
+        dies_usd(die_mm2 / dies, dies, technology.fab, terms)
+        + hbm_usd
+        + terms.package_usd
+        + joined_usd
+    )

@@ -1,4 +1,5 @@
-"""Terms of ownership (``phaze.ownership/1``): what a chip costs in money and carbon beside its process and power."""
+"""Terms of ownership (``phaze.ownership/1``): what a chip costs in money and carbon beside its
+process and power."""
 
 from typing import Annotated, Any, Literal
 

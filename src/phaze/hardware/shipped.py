@@ -1,6 +1,8 @@
-"""Chips that were shipped, and how dense they are: what a searched chip is held against before it is believed.
+"""Chips that were shipped, and how dense they are: what a searched chip is held against before it
+is believed.
 
-    compute = dense 16-bit peak / die area        power = TDP / die area        efficiency = dense 16-bit peak / TDP
+    compute = dense 16-bit peak / die area        power = TDP / die area        efficiency = dense
+                                                  16-bit peak / TDP
 
 A die that is only known to be smaller than a figure is denser than these say.
 """
@@ -47,8 +49,8 @@ class ShippedChip(Document):
 
 
 class BesideTable(Document):
-    """The process whose shipped chips a technology is held against, why that one if it is another, and what makes the
-    model of a technology kind to chips."""
+    """The process whose shipped chips a technology is held against, why that one if it is another,
+    and what makes the model of a technology kind to chips."""
 
     process: Name
     note: Text = ""
@@ -64,7 +66,8 @@ class ShippedFile(Document):
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """The chips to hold one against: of its process, or of the nearest, as ``note`` then says; and all there are."""
+    """The chips to hold one against: of its process, or of the nearest, as ``note`` then says; and
+    all there are."""
 
     process: str
     note: str

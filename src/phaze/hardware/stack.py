@@ -1,59 +1,70 @@
-"""A software stack: what the training framework fuses, hides and spends, apart from chip and network.
+"""A software stack: what the training framework fuses, hides and spends, apart from chip and
+network.
 
 Every share is between 0 (nothing) and 1 (all).
 
-``fusion``: none (each operator alone), chains (element-wise ones that follow each other become one, as where
-fused kernels are written by hand), elementwise (also reductions and normalisations), full (also epilogues).
-``host_s``: host time to launch one operator. ``hides_tensor_collectives``: the backward all-reduce runs behind
-the weight-gradient products. ``piecewise_collectives``: gathers and scatters of a tensor group are cut into pieces
-that run behind the products next to them. ``hidden_synchronisation``: share of the data-parallel reduction behind
-the backward pass, and of ZeRO's collectives. ``synchronisation``: whether the reduction hides that share, runs
-layer by layer behind the last backward pass, or is that of the first stage alone, as published.
-``scatter_gather``: a tensor group sends each byte between stages once.
-``optimizer_traffic_bytes``: HBM bytes that one update moves for a parameter. ``state_bytes``: bytes held for a
-parameter (weight, gradient, master weight, moments). ``reserve_bytes``: memory the framework keeps for itself.
-``trims_recompute``: a compiler leaves out of a second forward pass what the backward pass does not read.
-``balances_stages``: it cuts a model into stages of equal work, not of as many blocks.
-``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says. ``state``: both by part
-where they are not the usual ones; an update then moves the difference more (:class:`StateBytes`).
-``gradient_wire_bytes``: bytes of a gradient on the wire, 2 or 4; weights go as they are held. ``prefetch``: under
-ZeRO 3 the gathers of weights overlap with the passes of a whole stage, or each with the layer before it, so that
-the weights of two layers are held at once (FSDP2).
-``schedule``: how the operators of a layer may overlap (:func:`require_built`).
-``accumulation_inside``: HBM bytes that the product of a weight's gradient moves for each of its results: 2 where it
-is written, 8 where the product adds it to a 32-bit sum; ``accumulation_apart``: those that adding a microbatch's
-gradient to others moves for a parameter beside that.
-``stages``: transfers between stages stand apart from their layers, or arrive inside stages over one flat link as
-the ICML 2024 paper had it; ``pipeline``: 1F1B, or the paper's m + S - 1 times the slowest stage.
-``families``: the pipeline schedules that it runs, where it runs 1F1B.
-``software_share``: what training with it leaves of the rate that products hold on chips of clusters, by a chip, the
-process of a generation of chips, or ``any`` (:meth:`share_on`).
-``attention``: eager (scores go through memory) or fused (they never leave the chip), as the framework runs it;
-``attention_kernel``: the generation of its fused kernel, whose measured rates count where the chip's family has
-them (:mod:`phaze.hardware.attention`).
-``recipes``: of other precision than 16 bits that it runs, the first of few bits is what ``fp8`` means;
-``low_precision_weights``: weights are held and gathered in the recipe's format alone.
-``overlap_p2p``: transfers of interleaved 1F1B run behind other chunks, as far as these take as long.
-``saves``: what it keeps between the passes of a layer: as eager PyTorch does (trace), the inputs of every kernel,
-or the least that a compiler finds (:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each
-logit of one microbatch; None: as ``saves`` says, and kept. ``selective``: what selective recompute reruns, the
+``fusion``: none (each operator alone), chains (element-wise ones that follow each other become one,
+as where fused kernels are written by hand), elementwise (also reductions and normalisations), full
+(also epilogues). ``host_s``: host time to launch one operator. ``hides_tensor_collectives``: the
+backward all-reduce runs behind the weight-gradient products. ``piecewise_collectives``: gathers and
+scatters of a tensor group are cut into pieces that run behind the products next to them.
+``hidden_synchronisation``: share of the data-parallel reduction behind the backward pass, and of
+ZeRO's collectives. ``synchronisation``: whether the reduction hides that share, runs layer by layer
+behind the last backward pass, or is that of the first stage alone, as published.
+``scatter_gather``: a tensor group sends each byte between stages once. ``optimizer_traffic_bytes``:
+HBM bytes that one update moves for a parameter. ``state_bytes``: bytes held for a parameter
+(weight, gradient, master weight, moments). ``reserve_bytes``: memory the framework keeps for
+itself. ``trims_recompute``: a compiler leaves out of a second forward pass what the backward pass
+does not read. ``balances_stages``: it cuts a model into stages of equal work, not of as many
+blocks. ``gradient_bytes``: of ``state_bytes``, those of the gradient; 0: as the precision says.
+``state``: both by part where they are not the usual ones; an update then moves the difference more
+(:class:`StateBytes`). ``gradient_wire_bytes``: bytes of a gradient on the wire, 2 or 4; weights go
+as they are held. ``prefetch``: under ZeRO 3 the gathers of weights overlap with the passes of a
+whole stage, or each with the layer before it, so that the weights of two layers are held at once
+(FSDP2). ``schedule``: how the operators of a layer may overlap (:func:`require_built`).
+``accumulation_inside``: HBM bytes that the product of a weight's gradient moves for each of its
+results: 2 where it is written, 8 where the product adds it to a 32-bit sum; ``accumulation_apart``:
+those that adding a microbatch's gradient to others moves for a parameter beside that. ``stages``:
+transfers between stages stand apart from their layers, or arrive inside stages over one flat link
+as the ICML 2024 paper had it; ``pipeline``: 1F1B, or the paper's m + S - 1 times the slowest stage.
+``families``: the pipeline schedules that it runs, where it runs 1F1B. ``software_share``: what
+training with it leaves of the rate that products hold on chips of clusters, by a chip, the process
+of a generation of chips, or ``any`` (:meth:`share_on`). ``attention``: eager (scores go through
+memory) or fused (they never leave the chip), as the framework runs it; ``attention_kernel``: the
+generation of its fused kernel, whose measured rates count where the chip's family has them
+(:mod:`phaze.hardware.attention`). ``recipes``: of other precision than 16 bits that it runs, the
+first of few bits is what ``fp8`` means; ``low_precision_weights``: weights are held and gathered in
+the recipe's format alone. ``overlap_p2p``: transfers of interleaved 1F1B run behind other chunks,
+as far as these take as long. ``saves``: what it keeps between the passes of a layer: as eager
+PyTorch does (trace), the inputs of every kernel, or the least that a compiler finds
+(:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each logit of one
+microbatch; None: as ``saves`` says, and kept. ``selective``: what selective recompute reruns, the
 scores of eager attention or all but every second product (:mod:`phaze.graph.saved.modes`).
-``recompute_modules``: parts of a block that it can recompute alone or together, and ``alternate``, every second
-block in full; ``recompute_named``: unions of them that a plan names, offered instead of the efficient ones.
-``hidden_offload``: it can keep activations in the memory of the host, and copies them behind this share of the
-passes of a layer; None: it cannot. ``gradient_buffer_bytes``: bytes for each element of one weight gradient of
-every distinct shape, as where gradients are added inside the product.
-``grouped_share``: what grouped products of experts reach of the rate of other products, by a chip, the process of a
-generation of chips, or ``any``. ``hidden_exchange``: share of the exchanges of experts that runs behind the work of
-another microbatch; ``overlaps_shared_experts``: they run beside the products of shared experts;
-``deduplicated_exchange``: a token is sent to a node once and copied there. ``softmax_matrices``: its softmax kernel
-for eager attention takes multiples of so many attention matrices of a rank; of other counts it runs plain kernels.
+``recompute_modules``: parts of a block that it can recompute alone or together, and ``alternate``,
+every second block in full; ``recompute_named``: unions of them that a plan names, offered instead
+of the efficient ones. ``hidden_offload``: it can keep activations in the memory of the host, and
+copies them behind this share of the passes of a layer; None: it cannot. ``gradient_buffer_bytes``:
+bytes for each element of one weight gradient of every distinct shape, as where gradients are added
+inside the product. ``grouped_share``: what grouped products of experts reach of the rate of other
+products, by a chip, the process of a generation of chips, or ``any``. ``hidden_exchange``: share of
+the exchanges of experts that runs behind the work of another microbatch;
+``overlaps_shared_experts``: they run beside the products of shared experts;
+``deduplicated_exchange``: a token is sent to a node once and copied there. ``softmax_matrices``:
+its softmax kernel for eager attention takes multiples of so many attention matrices of a rank; of
+other counts it runs plain kernels.
 """
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from phaze.documents import Count, Document, Format, NonNegative, Positive, Seconds, Share
 from phaze.errors import InputError
@@ -72,7 +83,8 @@ Kernel = Literal["eager", "fused"]
 Synchronisation = Literal["share", "layers", "first"]
 StageRule = Literal["layers", "icml24"]
 Pipeline = Literal["1f1b", "icml24"]
-# Pipeline schedules whose backward pass is split: gradients of inputs and of weights run at different times.
+# Pipeline schedules whose backward pass is split: gradients of inputs and of weights run at
+# different times.
 Saves = Literal["trace", "kernels", "mincut"]
 Selective = Literal["scores", "operators"]
 Prefetch = Literal["stage", "layer"]
@@ -86,10 +98,14 @@ SHARES = ("software_share", "grouped_share")
 
 
 def _less_with_base(schema: dict[str, Any]) -> None:
-    """In the JSON schema of a stack: a file with ``base`` may leave out every key that one without must have."""
+    """In the JSON schema of a stack: a file with ``base`` may leave out every key that one without
+    must have."""
     needed = schema["required"]
     schema["required"] = ["schema"]
-    schema["anyOf"] = [{"required": ["base"], "properties": {"base": {"type": "string"}}}, {"required": needed}]
+    schema["anyOf"] = [
+        {"required": ["base"], "properties": {"base": {"type": "string"}}},
+        {"required": needed},
+    ]
 
 
 def _once(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,8 +119,9 @@ class AttentionTable(Document):
 
 
 class StateBytes(Document):
-    """Bytes that a stack holds for a parameter, in 16 bits with Adam: its weight, the weight that the optimizer
-    updates, the gradient, and the optimizer's two moments; a precision-aware optimizer holds some in fewer."""
+    """Bytes that a stack holds for a parameter, in 16 bits with Adam: its weight, the weight that
+    the optimizer updates, the gradient, and the optimizer's two moments; a precision-aware
+    optimizer holds some in fewer."""
 
     weight: NonNegative = 2.0
     main_weight: NonNegative = 4.0
@@ -119,7 +136,8 @@ class StateBytes(Document):
 
     @property
     def update(self) -> float:
-        """HBM bytes of one fused update: all but the weight is read, all but the gradient is written."""
+        """HBM bytes of one fused update: all but the weight is read, all but the gradient is
+        written."""
         return self.gradient + 2 * self.optimizer + self.weight
 
 
@@ -129,7 +147,9 @@ class Stack(Document):
     model_config = ConfigDict(json_schema_extra=_less_with_base)
 
     schema_: Annotated[Literal["phaze.stack/1"], Field(alias="schema")]
-    base: Annotated[Name | None, Field(description="a bundled stack, whose keys hold where this file has none")] = None
+    base: Annotated[
+        Name | None, Field(description="a bundled stack, whose keys hold where this file has none")
+    ] = None
     name: Name
     title: Text
     fusion: Fusion
@@ -139,7 +159,9 @@ class Stack(Document):
     scatter_gather: bool
     optimizer_traffic_bytes: NonNegative
     state_bytes: NonNegative
-    reserve_bytes: Annotated[NonNegative, Field(alias="reserve", description="bytes the framework keeps")]
+    reserve_bytes: Annotated[
+        NonNegative, Field(alias="reserve", description="bytes the framework keeps")
+    ]
     schedule: ScheduleRule = "serial"
     precision: Precision = PLAIN
     optimizer: Optimizer = "adam"
@@ -149,28 +171,42 @@ class Stack(Document):
     gradient_bytes: NonNegative = 0.0
     kernel: Annotated[
         Kernel | AttentionTable,
-        Field(alias="attention", description="eager, fused, or a table with the kernel that the stack runs"),
+        Field(
+            alias="attention",
+            description="eager, fused, or a table with the kernel that the stack runs",
+        ),
     ] = "fused"
     synchronisation: Synchronisation = "share"
-    interleaves: Annotated[bool, Field(description="false: interleaved 1F1B is none of its families")] = True
+    interleaves: Annotated[
+        bool, Field(description="false: interleaved 1F1B is none of its families")
+    ] = True
     families: Annotated[
         Listed[PipelineFamily],
-        Field(min_length=1, validate_default=True, description="the pipeline schedules that it runs"),
+        Field(
+            min_length=1, validate_default=True, description="the pipeline schedules that it runs"
+        ),
     ] = Field(default_factory=lambda: ("1f1b", "interleaved"))
     # 4 bytes read and 4 written: gradients are added in 32 bits.
     accumulation_apart: NonNegative = 8.0
     stages: StageRule = "layers"
     pipeline: Pipeline = "1f1b"
     software_share: Annotated[
-        ShareByName, Field(description="of the rate products hold on chips of clusters, by chip, process or any")
+        ShareByName,
+        Field(
+            description="of the rate products hold on chips of clusters, by chip, process or any"
+        ),
     ] = Field(default_factory=FrozenTable)
-    saves: Annotated[Saves, Field(description="what it keeps between the passes: trace, kernels or mincut")] = "trace"
+    saves: Annotated[
+        Saves, Field(description="what it keeps between the passes: trace, kernels or mincut")
+    ] = "trace"
     logit_bytes: Annotated[
-        NonNegative | None, Field(description="bytes alive for each logit of one microbatch; none: as saves says")
+        NonNegative | None,
+        Field(description="bytes alive for each logit of one microbatch; none: as saves says"),
     ] = None
     selective: Annotated[Selective, Field(description="what selective recompute reruns")] = "scores"
     gradient_buffer_bytes: Annotated[
-        NonNegative, Field(description="bytes for each element of one weight gradient of every distinct shape")
+        NonNegative,
+        Field(description="bytes for each element of one weight gradient of every distinct shape"),
     ] = 0.0
     recompute_modules: Annotated[
         Listed[RecomputeModule],
@@ -179,26 +215,48 @@ class Stack(Document):
     ] = Field(default_factory=tuple)
     recipes: Annotated[
         Listed[Recipe],
-        Field(description="other precisions that it runs; the first low-precision one is what fp8 means"),
+        Field(
+            description=(
+                "other precisions that it runs; the first low-precision one is what fp8 means"
+            )
+        ),
     ] = Field(default_factory=tuple)
     low_precision_weights: bool = False
     overlap_p2p: bool = False
     accumulation_inside: NonNegative = 2.0
     state: Annotated[
-        StateBytes | None, Field(description="bytes a parameter by part, instead of state_bytes and gradient_bytes")
+        StateBytes | None,
+        Field(description="bytes a parameter by part, instead of state_bytes and gradient_bytes"),
     ] = None
     hidden_offload: Annotated[
-        Share | None, Field(description="share of a layer's passes that overlaps transfers of activations to the host")
+        Share | None,
+        Field(
+            description=(
+                "share of a layer's passes that overlaps transfers of activations to the host"
+            )
+        ),
     ] = None
-    gradient_wire_bytes: Annotated[Positive, Field(description="bytes of a gradient on the wire, 2 or 4")] = 2.0
-    prefetch: Annotated[Prefetch, Field(description="what ZeRO 3's gathers overlap with: a stage or a layer")] = "stage"
+    gradient_wire_bytes: Annotated[
+        Positive, Field(description="bytes of a gradient on the wire, 2 or 4")
+    ] = 2.0
+    prefetch: Annotated[
+        Prefetch, Field(description="what ZeRO 3's gathers overlap with: a stage or a layer")
+    ] = "stage"
     grouped_share: Annotated[
         ShareByName, Field(description="of the rate of other products, by chip, process or any")
     ] = Field(default_factory=FrozenTable)
-    hidden_exchange: Annotated[Share, Field(description="of the exchanges of experts, behind other work")] = 0.0
-    overlaps_shared_experts: Annotated[bool, Field(description="exchanges overlap shared experts")] = False
-    deduplicated_exchange: Annotated[bool, Field(description="a token is sent to a node once")] = False
-    softmax_matrices: Annotated[Count, Field(description="attention matrices whose multiples its softmax takes")] = 1
+    hidden_exchange: Annotated[
+        Share, Field(description="of the exchanges of experts, behind other work")
+    ] = 0.0
+    overlaps_shared_experts: Annotated[
+        bool, Field(description="exchanges overlap shared experts")
+    ] = False
+    deduplicated_exchange: Annotated[bool, Field(description="a token is sent to a node once")] = (
+        False
+    )
+    softmax_matrices: Annotated[
+        Count, Field(description="attention matrices whose multiples its softmax takes")
+    ] = 1
     notes: Text | None = None
     sources: Sources = Field(default_factory=FrozenTable)
     # What a plan names to be recomputed; no file states it.
@@ -211,7 +269,9 @@ class Stack(Document):
 
     @field_validator("families")
     @classmethod
-    def _in_order(cls, names: tuple[PipelineFamily, ...], info: ValidationInfo) -> tuple[PipelineFamily, ...]:
+    def _in_order(
+        cls, names: tuple[PipelineFamily, ...], info: ValidationInfo
+    ) -> tuple[PipelineFamily, ...]:
         without = () if info.data.get("interleaves", True) else ("interleaved",)
         return tuple(name for name in NAMES if name in names and name not in without)
 
@@ -257,12 +317,13 @@ class Stack(Document):
 
     @property
     def splits_backward(self) -> bool:
-        """Whether it runs gradients of inputs and of weights at different times in some schedule."""
+        """Whether it runs gradients of inputs and of weights at different times in some
+        schedule."""
         return self.pipeline == "1f1b" and not set(self.families).isdisjoint(SPLIT_FAMILIES)
 
     def share_on(self, *generation: str | None) -> float:
-        """The software share on a generation of chips, by the first of its names that is known (chip, process); 1 where
-        nothing is."""
+        """The software share on a generation of chips, by the first of its names that is known
+        (chip, process); 1 where nothing is."""
         return _share_of(self.software_share, generation)
 
     def grouped_share_on(self, *generation: str | None) -> float:
@@ -276,14 +337,18 @@ def _share_of(shares: Mapping[str, float], generation: tuple[str | None, ...]) -
 
 
 def with_new_names(raw: Any) -> Any:
-    """The keys of a stack's file by today's names: ``accumulation_bytes`` was all of it, apart from the product."""
+    """The keys of a stack's file by today's names: ``accumulation_bytes`` was all of it, apart from
+    the product."""
     if isinstance(raw, dict) and "accumulation_bytes" in raw and "accumulation_apart" not in raw:
-        return {"accumulation_apart" if key == "accumulation_bytes" else key: raw[key] for key in raw}
+        return {
+            "accumulation_apart" if key == "accumulation_bytes" else key: raw[key] for key in raw
+        }
     return raw
 
 
 def require_priced(precision: Precision, stack: Stack, chip: Chip, where: str) -> Precision:
-    """The precision by its full name, or a refusal where the stack has no such recipe or the chip no such arrays."""
+    """The precision by its full name, or a refusal where the stack has no such recipe or the chip
+    no such arrays."""
     name = resolved(precision, stack.recipes, stack.name, where)
     require_format(name, chip.formats, chip.name, where)
     return name
@@ -292,12 +357,17 @@ def require_priced(precision: Precision, stack: Stack, chip: Chip, where: str) -
 def require_built(stack: Stack, where: str) -> Stack:
     """The stack, or a refusal if its layers cannot be run by the schedule that it names.
 
-    ``companions`` run tensor collectives behind the weight gradients, so the stack must hide them; older files call
-    that ``serial`` too. Under ``links``, ``overlap`` and ``icml24`` the rule alone says what runs beside what.
+    ``companions`` run tensor collectives behind the weight gradients, so the stack must hide them;
+    older files call that ``serial`` too. Under ``links``, ``overlap`` and ``icml24`` the rule alone
+    says what runs beside what.
     """
     if stack.schedule == "companions" and not stack.hides_tensor_collectives:
         path = f"{where}: schedule" if where else "schedule"
-        raise InputError(path, "'companions' and hides_tensor_collectives = false", "make it true or say 'serial'")
+        raise InputError(
+            path,
+            "'companions' and hides_tensor_collectives = false",
+            "make it true or say 'serial'",
+        )
     return stack
 
 

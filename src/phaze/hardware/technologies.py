@@ -1,4 +1,5 @@
-"""Process technologies of both versions behind one face: what ``phaze technologies`` lists and shows.
+"""Process technologies of both versions behind one face: what ``phaze technologies`` lists and
+shows.
 
 ``phaze.technology/1`` prices chips of cores, ``phaze.technology/2`` chips of clusters.
 """
@@ -54,17 +55,32 @@ def _cluster_rows(technology: Technology) -> list[tuple[str, str]]:
     reference, most = volts.reference_hz / 1e9, volts.most_hz / 1e9
     return [
         ("MAC unit", f"{area.mac_mm2 * 1e6:,.1f} um2, {energy.mac_j * 1e12:.3f} pJ"),
-        ("feed and drain", f"{area.support_mm2 * 1e6:,.1f} um2 a MAC unit, {energy.edge_j * 1e12:.2f} pJ a byte"),
+        (
+            "feed and drain",
+            f"{area.support_mm2 * 1e6:,.1f} um2 a MAC unit, {energy.edge_j * 1e12:.2f} pJ a byte",
+        ),
         ("vector lane", f"{area.lane_mm2 * 1e6:,.1f} um2, {energy.lane_j * 1e12:.3f} pJ"),
         ("control", f"{control} um2 a cluster, an array, a lane"),
         ("1 MiB of SRAM", f"{sram:.2f} mm2, {stored:.2f} pJ a byte"),
         ("1 MiB of cache", f"{float(area.cache.at(MIB)):.2f} mm2"),
         ("network", f"{network:,.0f} um2 a byte/cycle and mm, {wire:.2f} pJ a byte and mm"),
-        ("HBM", f"{area.ga100.stack_mm2:.1f} mm2 a stack, {energy.hbm_j_per_byte * 1e12:.1f} pJ a byte"),
-        ("links", f"{area.ga100.lane_mm2:.3f} mm2 a lane of {8 * technology.lane_bytes_per_s / 1e9:g} Gb/s"),
+        (
+            "HBM",
+            f"{area.ga100.stack_mm2:.1f} mm2 a stack, {energy.hbm_j_per_byte * 1e12:.1f} pJ a byte",
+        ),
+        (
+            "links",
+            (
+                f"{area.ga100.lane_mm2:.3f} mm2 a lane of "
+                f"{8 * technology.lane_bytes_per_s / 1e9:g} Gb/s"
+            ),
+        ),
         ("uncore", f"{area.uncore_mm2:.0f} mm2 a die"),
         ("leakage", f"{energy.static_w_per_mm2:.4f} W a mm2"),
-        ("voltage", f"1 at {reference:.2f} GHz, {volts.least:g} to {volts.most:g}; at most {most:.2f} GHz"),
+        (
+            "voltage",
+            f"1 at {reference:.2f} GHz, {volts.least:g} to {volts.most:g}; at most {most:.2f} GHz",
+        ),
     ]
 
 
@@ -84,5 +100,7 @@ def technologies_named(text: str, reader: Reader = read_text) -> tuple[Technolog
     bundled = technologies()
     named = tuple(technology for technology in bundled if technology.name == text)
     if not named:
-        raise unknown_name("", "technology", text, sorted({technology.name for technology in bundled}))
+        raise unknown_name(
+            "", "technology", text, sorted({technology.name for technology in bundled})
+        )
     return named

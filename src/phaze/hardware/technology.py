@@ -1,17 +1,20 @@
-"""A process technology: areas, energies, voltage over the clock, and wafers, with a source for every number.
+"""A process technology: areas, energies, voltage over the clock, and wafers, with a source for
+every number.
 
-:mod:`phaze.hardware.area` and :mod:`phaze.hardware.power` say what each stands for. ``phaze.technology/1`` (the paper's
-areas among them) has no voltage and states the share of its full rate that a chip holds at its design power;
-``phaze.technology/2`` has a voltage, and a power limit sets the clock. A file of version 2 gives a process in full, or
-as another one (``base``) times four factors (:meth:`Node.scaled`):
+:mod:`phaze.hardware.area` and :mod:`phaze.hardware.power` say what each stands for.
+``phaze.technology/1`` (the paper's areas among them) has no voltage and states the share of its
+full rate that a chip holds at its design power; ``phaze.technology/2`` has a voltage, and a power
+limit sets the clock. A file of version 2 gives a process in full, or as another one (``base``)
+times four factors (:meth:`Node.scaled`):
 
     logic    multiply-accumulate units, lanes, control, network, half of the uncore
     sram     operand buffers, registers, global buffer, caches
     analog   HBM and link interfaces, half of the uncore
     energy   joules at the reference voltage; wires have their own figure, HBM and links none
 
-Voltage over the clock, of the voltage at the reference clock: V(f) = max(least, 1 + slope (f / reference - 1)), which
-ends at ``most``: no part of the node runs beyond that clock (:attr:`Voltage.most_hz`).
+Voltage over the clock, of the voltage at the reference clock: V(f) = max(least, 1 + slope (f /
+reference - 1)), which ends at ``most``: no part of the node runs beyond that clock
+(:attr:`Voltage.most_hz`).
 """
 
 from collections.abc import Mapping
@@ -40,7 +43,8 @@ from phaze.values import FrozenTable, replace
 CORES, NODES = "technologies", "silicon/technologies"
 """Where processes lie: those of chips of cores, and those whose power limit sets the clock."""
 LOGIC = (
-    "mac_mm2", "support_mm2", "lane_mm2", "control_lane_mm2", "control_cluster_mm2", "control_array_mm2", "network_mm2",
+    "mac_mm2", "support_mm2", "lane_mm2", "control_lane_mm2", "control_cluster_mm2",
+    "control_array_mm2", "network_mm2",
 )  # fmt: skip
 
 
@@ -61,7 +65,11 @@ class Voltage(Document):
     @property
     def most_hz(self) -> float:
         """The clock that the greatest voltage allows."""
-        return self.reference_hz * (1.0 + (self.most - 1.0) / self.slope) if self.slope else float("inf")
+        return (
+            self.reference_hz * (1.0 + (self.most - 1.0) / self.slope)
+            if self.slope
+            else float("inf")
+        )
 
 
 CONSTANT_VOLTAGE = Voltage.model_construct(reference_hz=1.0, slope=0.0, least=1.0, most=1.0)
@@ -80,7 +88,8 @@ class Fab(Document):
 
 
 class Factors(Document):
-    """This node over its base: areas of logic, SRAM and analog parts, energy at the reference voltage."""
+    """This node over its base: areas of logic, SRAM and analog parts, energy at the reference
+    voltage."""
 
     logic: Positive
     sram: Positive
@@ -91,10 +100,11 @@ class Factors(Document):
 class Process(Document):
     """What both formats state of a process beside its tables.
 
-    ``sets_clock``: a power limit sets the clock of its chips. ``prices_stacks``: HBM is priced by the stack of its
-    generation, else by the GB. ``links_share``: of what joins a chip's links to others that its price has.
-    ``port_fills``: what fills the buffers of a cluster, operands of vector units among it, is counted at its port, else
-    where the global buffer is read. ``open_question``: what its areas leave open (docs/silicon.md).
+    ``sets_clock``: a power limit sets the clock of its chips. ``prices_stacks``: HBM is priced by
+    the stack of its generation, else by the GB. ``links_share``: of what joins a chip's links to
+    others that its price has. ``port_fills``: what fills the buffers of a cluster, operands of
+    vector units among it, is counted at its port, else where the global buffer is read.
+    ``open_question``: what its areas leave open (docs/silicon.md).
     """
 
     name: Name
@@ -170,7 +180,8 @@ class Node(Process):
         return self
 
     def scaled(self) -> "Node":
-        """The node with the areas and energies of its base, which it was read with, times its factors."""
+        """The node with the areas and energies of its base, which it was read with, times its
+        factors."""
         by, area, energy = self.factors, self.area, self.energy
         if by is None:
             return self
@@ -178,7 +189,9 @@ class Node(Process):
         areas |= {name: getattr(area, name).scaled(by.sram) for name in ("sram", "cache")}
         areas |= {name: getattr(area, name).scaled(by.analog) for name in ("ga100", "aldebaran")}
         areas["uncore_mm2"] = area.uncore_mm2 * (by.logic + by.analog) / 2.0
-        energies: dict[str, Any] = {name: getattr(energy, name) * by.energy for name in ("mac_j", "edge_j", "lane_j")}
+        energies: dict[str, Any] = {
+            name: getattr(energy, name) * by.energy for name in ("mac_j", "edge_j", "lane_j")
+        }
         energies["buffer"] = energy.buffer.scaled(by.energy)
         return replace(self, area=replace(area, **areas), energy=replace(energy, **energies))
 
@@ -229,12 +242,14 @@ def load_node(text: str, reader: Reader = read_text) -> Node:
 
 
 def node_in(raw: Mapping[str, Any], where: str) -> Node:
-    """The node that a file states; one that names a base has its areas and energies, times factors."""
+    """The node that a file states; one that names a base has its areas and energies, times
+    factors."""
     return documents.check(Node, _on_base(raw, where), where).scaled()
 
 
 def _on_base(raw: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """The keys of a node with the areas and energies of its base, which is a bundled one in full."""
+    """The keys of a node with the areas and energies of its base, which is a bundled one in
+    full."""
     base = raw.get("base")
     if base is None:
         return raw
@@ -244,5 +259,7 @@ def _on_base(raw: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         raise unknown_name(f"{where}: base", "technology", str(base), node_names())
     below = bundled(f"presets/{NODES}/{base}.toml")
     if "base" in below:
-        raise InputError(f"{where}: base", f"'{base}' is itself scaled", "name a node that is given in full")
+        raise InputError(
+            f"{where}: base", f"'{base}' is itself scaled", "name a node that is given in full"
+        )
     return {**raw, "area": below["area"], "energy": below["energy"]}

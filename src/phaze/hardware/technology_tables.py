@@ -1,13 +1,15 @@
-"""The tables of a process: areas and energies of parts, memory curves; each is the table of its file, in SI units.
+"""The tables of a process: areas and energies of parts, memory curves; each is the table of its
+file, in SI units.
 
-Areas are of a unit, a byte/s, a byte a cycle, or a byte a cycle and mm of distance. A coefficient that a format does
-not have is a constant of its class, zero where it stands for an area or an energy, so :mod:`phaze.hardware.area` and
-:mod:`phaze.hardware.power` have one formula for all.
+Areas are of a unit, a byte/s, a byte a cycle, or a byte a cycle and mm of distance. A coefficient
+that a format does not have is a constant of its class, zero where it stands for an area or an
+energy, so :mod:`phaze.hardware.area` and :mod:`phaze.hardware.power` have one formula for all.
 
-Memory areas and energies are curves over the size: straight lines between the points, areas through the origin below
-the first, the last slope beyond the last. All are non-decreasing, so a chip with more of anything is never smaller.
-A curve is given by sizes and values, in mm2 or pJ a byte. With a ``reference`` areas count as ratios only, scaled so
-that the curve meets the reference: area(size) = reference.area * values(size) / values(reference.size).
+Memory areas and energies are curves over the size: straight lines between the points, areas through
+the origin below the first, the last slope beyond the last. All are non-decreasing, so a chip with
+more of anything is never smaller. A curve is given by sizes and values, in mm2 or pJ a byte. With a
+``reference`` areas count as ratios only, scaled so that the curve meets the reference: area(size) =
+reference.area * values(size) / values(reference.size).
 """
 
 from typing import Annotated, Any, ClassVar, Self
@@ -22,11 +24,13 @@ from phaze.values import Listed, replace
 Array = NDArray[np.float64]
 PJ, GB = 1e-12, 1e9
 REGISTER_FILE_BYTES = 8 * 2**20
-"""Beyond this, storage beside lanes is a banked SRAM: no register file shipped is larger, TPU VMEM begins at 16 MiB."""
+"""Beyond this, storage beside lanes is a banked SRAM: no register file shipped is larger, TPU VMEM
+begins at 16 MiB."""
 
 
 def _per(units: float) -> tuple[AfterValidator, PlainSerializer]:
-    """What a file states in a unit of which so many make one of ours: read as ours, written as the file has it."""
+    """What a file states in a unit of which so many make one of ours: read as ours, written as the
+    file has it."""
     return AfterValidator(lambda value: value / units), PlainSerializer(lambda value: value * units)
 
 
@@ -93,7 +97,11 @@ class Curve(Document):
 
     def as_read(self) -> dict[str, Any]:
         """The curve as documents state it."""
-        return {"sizes_bytes": self.sizes_bytes, "values": self.values, "through_origin": self.through_origin}
+        return {
+            "sizes_bytes": self.sizes_bytes,
+            "values": self.values,
+            "through_origin": self.through_origin,
+        }
 
 
 class EnergyCurve(Curve):
@@ -109,8 +117,8 @@ class EnergyCurve(Curve):
 
 
 class InterfaceAreas(Document):
-    """HBM and link interfaces of one die photo: PHY and controller of a stack; links by the lane pair, or by the GB/s
-    where lanes are not known."""
+    """HBM and link interfaces of one die photo: PHY and controller of a stack; links by the lane
+    pair, or by the GB/s where lanes are not known."""
 
     stack_mm2: NonNegative
     lane_mm2: NonNegative = 0.0
@@ -156,8 +164,9 @@ class CoreAreas(Document):
 
 
 class PartAreas(Document):
-    """Areas of parts (``phaze.technology/2``): lanes and arrays are one cluster, whose buffers are summed before they
-    are counted. Registers of at most ``register_file_bytes`` are a register file with twice the ports of a memory."""
+    """Areas of parts (``phaze.technology/2``): lanes and arrays are one cluster, whose buffers are
+    summed before they are counted. Registers of at most ``register_file_bytes`` are a register file
+    with twice the ports of a memory."""
 
     mac_mm2: Annotated[PositiveUm2, Field(alias="mac_um2")]
     support_mm2: Annotated[Um2, Field(alias="support_um2")]
@@ -165,7 +174,9 @@ class PartAreas(Document):
     control_lane_mm2: Annotated[Um2, Field(alias="control_lane_um2")]
     control_cluster_mm2: Annotated[Um2, Field(alias="control_cluster_um2")]
     control_array_mm2: Annotated[Um2, Field(alias="control_array_um2")]
-    network_mm2: Annotated[Um2, Field(alias="network_um2", description="a byte a cycle, and mm of distance")]
+    network_mm2: Annotated[
+        Um2, Field(alias="network_um2", description="a byte a cycle, and mm of distance")
+    ]
     uncore_mm2: NonNegative
     sram: Curve
     cache: Curve
@@ -194,8 +205,9 @@ class PartAreas(Document):
 class UnitEnergies(Document):
     """What both formats state: joules an operation or a byte, at the reference voltage.
 
-    ``buffer`` is joules a byte over the size of a memory that is accessed as a whole, as the global buffer is. A buffer
-    inside a core or cluster lies in banks of at most ``core_bank_bytes`` beside the units they feed.
+    ``buffer`` is joules a byte over the size of a memory that is accessed as a whole, as the global
+    buffer is. A buffer inside a core or cluster lies in banks of at most ``core_bank_bytes`` beside
+    the units they feed.
     """
 
     mac_j: Annotated[PositivePj, Field(alias="mac_pj")]
@@ -207,12 +219,14 @@ class UnitEnergies(Document):
 
     def core_buffer_j_per_byte(self, size_bytes: ArrayLike) -> Array:
         """Energy a byte of a buffer of each size inside a core or cluster."""
-        return self.buffer.at(np.minimum(np.asarray(size_bytes, dtype=np.float64), self.core_bank_bytes))
+        return self.buffer.at(
+            np.minimum(np.asarray(size_bytes, dtype=np.float64), self.core_bank_bytes)
+        )
 
 
 class CoreEnergies(UnitEnergies):
-    """Energies by component, static power by area, and the share of its full rate that a chip holds at its design power
-    (``phaze.technology/1``)."""
+    """Energies by component, static power by area, and the share of its full rate that a chip holds
+    at its design power (``phaze.technology/1``)."""
 
     static_w_per_mm2: NonNegative
     design_activity: Share
@@ -223,8 +237,9 @@ class CoreEnergies(UnitEnergies):
 
 
 class PartEnergies(UnitEnergies):
-    """Energies of parts, and idle power (``phaze.technology/2``). ``edge_j``: a byte between operand buffer and array
-    edge, beside the buffer's own. ``hbm_activity``: of its bandwidth while a large product runs."""
+    """Energies of parts, and idle power (``phaze.technology/2``). ``edge_j``: a byte between
+    operand buffer and array edge, beside the buffer's own. ``hbm_activity``: of its bandwidth while
+    a large product runs."""
 
     edge_j: Annotated[Pj, Field(alias="edge_pj_per_byte")]
     leakage_w_per_mm2: NonNegative

@@ -1,6 +1,8 @@
-"""What functions are given: values, or the texts that the options of their commands take, read in one place.
+"""What functions are given: values, or the texts that the options of their commands take, read in
+one place.
 
-What cannot be used is refused in the command's words, and a parameter is named as its option is: ``--batch``.
+What cannot be used is refused in the command's words, and a parameter is named as its option is:
+``--batch``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,9 +15,11 @@ from phaze.errors import InputError, unknown_name
 
 T = TypeVar("T")
 Reader = Callable[[str, Any], Any]
-# How much of a path a sentence repeats: a system refuses names from 256 characters on, some of thousands.
+# How much of a path a sentence repeats: a system refuses names from 256 characters on, some of
+# thousands.
 LONGEST_NAME = 200
-# Arrays hold whole numbers of 64 bits; no text that is one has more digits, and Python reads none of thousands.
+# Arrays hold whole numbers of 64 bits; no text that is one has more digits, and Python reads none
+# of thousands.
 BEYOND = 2**63
 DIGITS = 20
 # A plan that may use less than a tenth of memory is a slip of the pen.
@@ -28,14 +32,20 @@ def whole(option: str, value: Any) -> int:
     if isinstance(value, bool) or not (text.isascii() and text.removeprefix("-").isdigit()):
         raise InputError(option, f"'{value}' is not a whole number", "give digits alone")
     if len(text) > DIGITS or abs(int(text)) >= BEYOND:
-        raise InputError(option, f"'{text[:DIGITS]}' is out of range", f"give a number below {BEYOND:,}")
+        raise InputError(
+            option, f"'{text[:DIGITS]}' is out of range", f"give a number below {BEYOND:,}"
+        )
     return int(text)
 
 
 def number(option: str, value: Any) -> float:
     """A finite number, or a text that is one."""
     try:
-        number = value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
+        number = (
+            value
+            if isinstance(value, int | float) and not isinstance(value, bool)
+            else float(str(value))
+        )
         finite = isfinite(number)
     except (ValueError, OverflowError):
         finite = False
@@ -85,9 +95,15 @@ def share(option: str, value: str | float) -> float:
     try:
         memory_share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
-        raise InputError(option, f"'{value}' is not a share", "give one such as 6% or 0.06") from None
+        raise InputError(
+            option, f"'{value}' is not a share", "give one such as 6% or 0.06"
+        ) from None
     if not 0 <= memory_share <= MOST_HEADROOM:
-        raise InputError(option, f"{memory_share!r} is out of range", "give a share such as 6% or 0.06, at most 90%")
+        raise InputError(
+            option,
+            f"{memory_share!r} is out of range",
+            "give a share such as 6% or 0.06, at most 90%",
+        )
     return memory_share
 
 
@@ -102,19 +118,26 @@ def numbers(option: str, value: str | int | Iterable[int]) -> tuple[int, ...]:
     try:
         values = tuple(sorted({int(part) if len(part) < DIGITS else BEYOND for part in texts}))
     except ValueError:
-        raise InputError(option, f"'{seen}' is not a list of numbers", "give whole numbers such as 1,2,4") from None
+        raise InputError(
+            option, f"'{seen}' is not a list of numbers", "give whole numbers such as 1,2,4"
+        ) from None
     if not values or values[0] < 1 or values[-1] >= BEYOND:
-        raise InputError(option, f"'{seen[:LONGEST_NAME]}' is out of range", "give numbers above 0 of 64 bits")
+        raise InputError(
+            option, f"'{seen[:LONGEST_NAME]}' is out of range", "give numbers above 0 of 64 bits"
+        )
     return values
 
 
 def shards(option: str, value: str | int | Iterable[int]) -> tuple[int, ...]:
-    """Ranks that share state, ascending; 0 of a list, ``all`` of a text, is all ranks with the same weights."""
+    """Ranks that share state, ascending; 0 of a list, ``all`` of a text, is all ranks with the same
+    weights."""
     texts, seen = parts(value), value if isinstance(value, str) else ",".join(parts(value))
     try:
         ranks = {0 if part == "all" else int(part) for part in texts}
     except ValueError:
-        raise InputError(option, f"'{seen}' is not a list of ranks", "give numbers such as 8,16 or 8,all") from None
+        raise InputError(
+            option, f"'{seen}' is not a list of ranks", "give numbers such as 8,16 or 8,all"
+        ) from None
     if isinstance(value, str) and "0" in texts:
         raise InputError(option, "0 is out of range", "give 2 ranks or more, or all")
     return tuple(sorted(ranks))
@@ -123,7 +146,9 @@ def shards(option: str, value: str | int | Iterable[int]) -> tuple[int, ...]:
 def reader_of(annotation: Any) -> Reader | None:
     """What reads a parameter of this type; None where it is taken as it is."""
     either = get_origin(annotation) in (UnionType, Union)
-    kinds = [kind for kind in (get_args(annotation) if either else (annotation,)) if kind is not NoneType]
+    kinds = [
+        kind for kind in (get_args(annotation) if either else (annotation,)) if kind is not NoneType
+    ]
     if kinds == [str, int, Sequence[int]]:
         return numbers
     if kinds == [int]:

@@ -17,11 +17,14 @@ Source = str | Path | Mapping[str, Any]
 BasisName = Literal["calibrated", "datasheet", "ideal"]
 
 SOURCES = (
-    "A name (see phaze models), a phaze.graph/1 file, a config.json of transformers, or path.py:function or "
+    "A name (see phaze models), a phaze.graph/1 file, a config.json of transformers, or "
+    "path.py:function or "
     "package.module:function that returns (module, inputs) or (module, inputs, loss). "
     "Code of a model file is run only when you name it here."
 )
-ModelSource = Annotated["str | Model | None", Option(SOURCES, python="In Python also a phaze.Model.")]
+ModelSource = Annotated[
+    "str | Model | None", Option(SOURCES, python="In Python also a phaze.Model.")
+]
 
 
 class SizeOptions(TypedDict, total=False):
@@ -29,11 +32,17 @@ class SizeOptions(TypedDict, total=False):
 
     gpt: Annotated[
         Sizes | None,
-        Option("A Megatron-style decoder by sizes: hidden=4096,layers=36, and heads, vocabulary, sequence."),
+        Option(
+            "A Megatron-style decoder by sizes: hidden=4096,layers=36, and heads, "
+            "vocabulary, sequence."
+        ),
     ]
     llama: Annotated[
         Sizes | None,
-        Option("A Llama-style decoder by sizes: hidden, layers, heads, kv_heads, head_dim, mlp, vocabulary, tied."),
+        Option(
+            "A Llama-style decoder by sizes: hidden, layers, heads, kv_heads, head_dim, "
+            "mlp, vocabulary, tied."
+        ),
     ]
 
 
@@ -41,20 +50,26 @@ class DeviceOptions(TypedDict, total=False):
     """Where a job runs."""
 
     chip: Annotated[str | None, Option("A chip: a preset or the path of a file.")]
-    cluster: Annotated[str | None, Option("A cluster: a preset or the path of a file; default: that of the chip.")]
+    cluster: Annotated[
+        str | None, Option("A cluster: a preset or the path of a file; default: that of the chip.")
+    ]
     stack: Annotated[
-        str | None, Option("A software stack: a preset or the path of a file; default: that of the cluster.")
+        str | None,
+        Option("A software stack: a preset or the path of a file; default: that of the cluster."),
     ]
 
 
 class JobOptions(TypedDict, total=False):
     """What is trained, whatever it runs on; in a study each is a key of ``training``."""
 
-    devices: Annotated[int | None, Option("Number of devices.", key="training.devices", value="Count")]
+    devices: Annotated[
+        int | None, Option("Number of devices.", key="training.devices", value="Count")
+    ]
     batch: Annotated[
         int | str | None,
         Option(
-            "Global batch in sequences, 1024, or tokens, 4M-tokens (M = 10^6; 4Mi-tokens: 2^20), within 5 % of it as "
+            "Global batch in sequences, 1024, or tokens, 4M-tokens (M = 10^6; "
+            "4Mi-tokens: 2^20), within 5 % of it as "
             "a round number of sequences.",
             key="training.batch",
             value="BatchSize",
@@ -71,7 +86,8 @@ class JobOptions(TypedDict, total=False):
     shard: Annotated[
         Degrees | None,
         Option(
-            "Hybrid sharding: over how many of the ranks with the same weights ZeRO shards, such as 8,16 or 8,all; "
+            "Hybrid sharding: over how many of the ranks with the same weights ZeRO "
+            "shards, such as 8,16 or 8,all; "
             "default all.",
             python="In a list 0 is all.",
             former="shards",
@@ -85,7 +101,10 @@ class JobOptions(TypedDict, total=False):
     attention: Annotated[
         Literal["eager", "fused", "best"] | None,
         Option(
-            "eager, fused (scores never leave the chip), or best of both; default: as the stack runs it.",
+            (
+                "eager, fused (scores never leave the chip), or best of both; default: as "
+                "the stack runs it."
+            ),
             key="training.attention",
             value="Attention",
             choices="AttentionChoice",
@@ -95,7 +114,8 @@ class JobOptions(TypedDict, total=False):
     precision: Annotated[
         str | None,
         Option(
-            "bf16, fp32, fp8 (the stack's recipe), fp8-delayed, fp8-tensorwise, fp8-block, mxfp8 or nvfp4; "
+            "bf16, fp32, fp8 (the stack's recipe), fp8-delayed, fp8-tensorwise, "
+            "fp8-block, mxfp8 or nvfp4; "
             "default: the stack's.",
             key="training.precision",
             value="Precision",
@@ -104,7 +124,8 @@ class JobOptions(TypedDict, total=False):
     headroom: Annotated[
         str | float | None,
         Option(
-            "Share of memory to leave free, such as 6% or 0.06; default 6%, under rules icml24 none. A fixed plan may "
+            "Share of memory to leave free, such as 6% or 0.06; default 6%, under rules "
+            "icml24 none. A fixed plan may "
             "use all of it.",
             key="training.headroom",
             read=share,
@@ -114,7 +135,10 @@ class JobOptions(TypedDict, total=False):
     tokens: Annotated[
         int | str | None,
         Option(
-            "Tokens to train on, 15T (T = 10^12): days, device hours, USD, kWh and kg CO2e of the run.",
+            (
+                "Tokens to train on, 15T (T = 10^12): days, device hours, USD, kWh and kg "
+                "CO2e of the run."
+            ),
             key="training.tokens",
             value="TokenCount",
         ),
@@ -153,7 +177,8 @@ class ParallelOptions(TypedDict, total=False):
     expert: Annotated[
         Degrees | None,
         Option(
-            "Expert-parallel degrees (EP) to try, such as 1,8: ranks that experts are distributed over; default, "
+            "Expert-parallel degrees (EP) to try, such as 1,8: ranks that experts are "
+            "distributed over; default, "
             "for a mixture of experts, 1 and the powers of two that divide them.",
             key="training.expert",
             value="Count",
@@ -164,7 +189,8 @@ class ParallelOptions(TypedDict, total=False):
     context: Annotated[
         Degrees | None,
         Option(
-            "Context-parallel degrees (CP) to try, such as 1,2: ranks that a sequence is split over; default 1, "
+            "Context-parallel degrees (CP) to try, such as 1,2: ranks that a sequence is "
+            "split over; default 1, "
             "and from 32,768 tokens on 1, 2, 4, 8.",
             former="contexts",
             key="training.context",
@@ -176,7 +202,8 @@ class ParallelOptions(TypedDict, total=False):
     context_way: Annotated[
         str | Sequence[str] | None,
         Option(
-            "Context-parallel methods: ring, all_gather, ulysses or hierarchical, or several of them; default: "
+            "Context-parallel methods: ring, all_gather, ulysses or hierarchical, or "
+            "several of them; default: "
             "the fastest.",
             former="ways",
             read=names,
@@ -205,7 +232,10 @@ class ParallelOptions(TypedDict, total=False):
     chunks: Annotated[
         Degrees | None,
         Option(
-            "Virtual stages (VPP) to try in addition to 1, such as 2,4; default: all that divide the blocks; 1: none.",
+            (
+                "Virtual stages (VPP) to try in addition to 1, such as 2,4; default: all "
+                "that divide the blocks; 1: none."
+            ),
             key="training.chunks",
             value="Count",
             choices="Choices",
@@ -228,7 +258,8 @@ class ParallelOptions(TypedDict, total=False):
     zero: Annotated[
         int | None,
         Option(
-            "ZeRO stage: 1 shards the optimizer state over the replicas, 2 also gradients, 3 also weights; default: "
+            "ZeRO stage: 1 shards the optimizer state over the replicas, 2 also "
+            "gradients, 3 also weights; default: "
             "the fastest.",
             key="training.zero",
             value="ZeroStage",
@@ -239,7 +270,8 @@ class ParallelOptions(TypedDict, total=False):
     recompute: Annotated[
         str,
         Option(
-            "none, selective, full or modules (mlp,layernorm) on every stage, with offload saved activations are "
+            "none, selective, full or modules (mlp,layernorm) on every stage, with "
+            "offload saved activations are "
             "held in host memory (full,offload); best chooses stage by stage.",
             "best",
         ),
@@ -251,7 +283,10 @@ class OwnModelOptions(TypedDict, total=False):
 
     tp_plan: Annotated[
         str | Path | None,
-        Option("A tensor-parallel plan (phaze.tensor-plan/1) of your own model; phaze graph --show-plan prints one."),
+        Option(
+            "A tensor-parallel plan (phaze.tensor-plan/1) of your own model; phaze graph "
+            "--show-plan prints one."
+        ),
     ]
 
 
@@ -259,7 +294,10 @@ class TraceOptions(TypedDict, total=False):
     """Whether models of one's own are traced again."""
 
     fresh: Annotated[
-        bool, Option("Trace your own models again, ignoring the cache; phaze graph: bundled ones too.", False)
+        bool,
+        Option(
+            "Trace your own models again, ignoring the cache; phaze graph: bundled ones too.", False
+        ),
     ]
 
 
@@ -273,7 +311,10 @@ class CodeOptions(TypedDict, total=False):
     """Whether code that a file names may run."""
 
     allow_code: Annotated[
-        bool, Option("Let the file name Python code as a model (file.py:function), which then runs.", False)
+        bool,
+        Option(
+            "Let the file name Python code as a model (file.py:function), which then runs.", False
+        ),
     ]
 
 
@@ -286,11 +327,14 @@ class DatasheetOptions(TypedDict, total=False):
 class TimelineOptions(TypedDict, total=False):
     """A timeline of the answer."""
 
-    perfetto: Annotated[str | Path | None, Option("Write the timeline to this file, for ui.perfetto.dev.")]
+    perfetto: Annotated[
+        str | Path | None, Option("Write the timeline to this file, for ui.perfetto.dev.")
+    ]
 
 
 class PlanOptions(
-    SizeOptions, DeviceOptions, JobOptions, ParallelOptions, DatasheetOptions, OwnModelOptions, TraceOptions,
+    SizeOptions, DeviceOptions, JobOptions, ParallelOptions, DatasheetOptions, OwnModelOptions,
+    TraceOptions,
     TimelineOptions, CodeOptions, PageOptions, total=False,
 ):  # fmt: skip
     """Options of ``plan``."""
@@ -298,22 +342,35 @@ class PlanOptions(
     fixed: Annotated[
         Source | None,
         Option(
-            "A run (phaze.run/1) whose given plan is evaluated, fitting or not; - for standard input.",
+            (
+                "A run (phaze.run/1) whose given plan is evaluated, fitting or not; - for "
+                "standard input."
+            ),
             python="Also its values.",
         ),
     ]
     against: Annotated[
         str | Path | None,
         Option(
-            "Your plan, to compare with the best: a run (phaze.run/1), a shell file with Megatron-LM's flags, a "
+            "Your plan, to compare with the best: a run (phaze.run/1), a shell file with "
+            "Megatron-LM's flags, a "
             "torchtitan job (TOML), a configuration of MaxText (YAML) or DeepSpeed (JSON)."
         ),
     ]
-    what_if: Annotated[bool, Option("Also plan other devices, batches, sequences and chips.", False)]
+    what_if: Annotated[
+        bool, Option("Also plan other devices, batches, sequences and chips.", False)
+    ]
     over: Annotated[
         Sequence[str],
-        Option("Plan along devices, batch, sequence or chip: devices=64..1024 (doubling), chip=h100,b200.", ()),
+        Option(
+            (
+                "Plan along devices, batch, sequence or chip: devices=64..1024 (doubling), "
+                "chip=h100,b200."
+            ),
+            (),
+        ),
     ]
     certificate: Annotated[
-        str | Path | None, Option("Write the certificate of the plan to this folder, for phaze verify.")
+        str | Path | None,
+        Option("Write the certificate of the plan to this folder, for phaze verify."),
     ]

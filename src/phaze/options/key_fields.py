@@ -14,7 +14,8 @@ from phaze.options.option import REQUIRED, Option, table_parameters
 
 @dataclass(frozen=True, slots=True)
 class KeyField:
-    """A key of a file: the name of its type in :mod:`.values`, and what holds where the file does not state it."""
+    """A key of a file: the name of its type in :mod:`.values`, and what holds where the file does
+    not state it."""
 
     name: str
     kind: str
@@ -48,13 +49,16 @@ def study_keys(table: str) -> list[KeyField]:
 
 
 def job_keys(required: Sequence[str], optional: Sequence[str]) -> list[KeyField]:
-    """Options of a job, one value each; what is optional is None where the job does not state it."""
+    """Options of a job, one value each; what is optional is None where the job does not state
+    it."""
     fields = []
     for name in (*required, *optional):
         option = job_options()[name]
         # The sentence of an option with choices speaks of several values.
         description = "" if option.choices else option.description
-        fields.append(KeyField(name, option.value, REQUIRED if name in required else None, description))
+        fields.append(
+            KeyField(name, option.value, REQUIRED if name in required else None, description)
+        )
     return fields
 
 

@@ -1,20 +1,39 @@
 """Options as keys of files: documents whose fields follow from the tables of options.
 
-What editors and type checkers see of them stands in ``keys.pyi``, which ``python -m tools.key_stubs`` writes.
+What editors and type checkers see of them stands in ``keys.pyi``, which ``python -m
+tools.key_stubs`` writes.
 """
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from phaze.options.key_fields import KeyField, choice_keys, document, job_keys, plan_keys, study_keys
+from phaze.options.key_fields import (
+    KeyField,
+    choice_keys,
+    document,
+    job_keys,
+    plan_keys,
+    study_keys,
+)
 
 PLAN = ("tensor", "chunks", "family", "zero", "context", "expert", "shard")
-RESTRICTED = ("tensor", "microbatch", "context", "context_way", "expert", "zero", "family", "chunks", "headroom")
+RESTRICTED = (
+    "tensor",
+    "microbatch",
+    "context",
+    "context_way",
+    "expert",
+    "zero",
+    "family",
+    "chunks",
+    "headroom",
+)
 FIELDS: Mapping[str, Sequence[KeyField]] = MappingProxyType(
     {
         "TrainingKeys": study_keys("training"),
         "RunKeys": job_keys(
-            ("devices", "batch"), ("sequence", "tokens", "precision", "attention", "imbalance", "capacity")
+            ("devices", "batch"),
+            ("sequence", "tokens", "precision", "attention", "imbalance", "capacity"),
         ),
         "RunPlanKeys": plan_keys(*PLAN, "microbatch", "context_way"),
         "AnswerPlanKeys": plan_keys(*PLAN, "attention"),
@@ -22,7 +41,8 @@ FIELDS: Mapping[str, Sequence[KeyField]] = MappingProxyType(
         "RestrictedKeys": choice_keys(*RESTRICTED),
         "ProfileKeys": job_keys(("devices",), ("zero",)),
         "PointKeys": job_keys(
-            ("tensor", "microbatch", "chunks", "zero"), ("family", "context", "context_way", "expert", "shard")
+            ("tensor", "microbatch", "chunks", "zero"),
+            ("family", "context", "context_way", "expert", "shard"),
         ),
     }
 )

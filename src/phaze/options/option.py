@@ -19,7 +19,8 @@ NAMED = re.compile(r"(?<!`)`(\w+)`(?!`)")
 
 
 def spelled(name: str) -> str:
-    """A name as it is spelled on the command line: ``context_way`` is ``--context-way``, ``pass_`` is ``--pass``."""
+    """A name as it is spelled on the command line: ``context_way`` is ``--context-way``, ``pass_``
+    is ``--pass``."""
     return f"--{name.strip('_').replace('_', '-')}"
 
 
@@ -27,13 +28,15 @@ def spelled(name: str) -> str:
 class Option:
     """One option: a sentence that states the unit and, where there is none to show, the default.
 
-    Another option is named in it as `name`: ``--name`` on the command line. ``flag`` is the spelling there where that
-    is not the name; an ``argument`` has none, and what is ``repeatable`` may be given several times. ``python`` is what
-    the documentation in Python adds, ``former`` a name that it had there. ``key`` is the key of a study that stands for
-    it. ``read`` reads its value where that does not follow from the type.
+    Another option is named in it as `name`: ``--name`` on the command line. ``flag`` is the
+    spelling there where that is not the name; an ``argument`` has none, and what is ``repeatable``
+    may be given several times. ``python`` is what the documentation in Python adds, ``former`` a
+    name that it had there. ``key`` is the key of a study that stands for it. ``read`` reads its
+    value where that does not follow from the type.
 
-    In files (:mod:`.keys`) it is of the type ``value``, a name of :mod:`.values`; in a study, which states what plans
-    are chosen from, of the type ``choices`` where that is another. ``unstated`` holds for a plan without it.
+    In files (:mod:`.keys`) it is of the type ``value``, a name of :mod:`.values`; in a study, which
+    states what plans are chosen from, of the type ``choices`` where that is another. ``unstated``
+    holds for a plan without it.
     """
 
     sentence: str
@@ -85,7 +88,9 @@ class Parameter:
         """Its lines of the documentation in Python."""
         sentence = NAMED.sub(r"``\1``", self.option.sentence)
         text = f"{self.name}: {sentence} {self.option.python}".rstrip()
-        return textwrap.fill(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False)
+        return textwrap.fill(
+            text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False
+        )
 
 
 def _parts(annotation: Any) -> tuple[Any, Option | None]:
@@ -105,12 +110,15 @@ def table_parameters(table: type) -> list[Parameter]:
         kind, option = _parts(annotation)
         if option is None:
             raise TypeError(f"{table.__name__}.{name} states no option")
-        parameters.append(Parameter(name, inspect.Parameter.KEYWORD_ONLY, kind, option.default, option))
+        parameters.append(
+            Parameter(name, inspect.Parameter.KEYWORD_ONLY, kind, option.default, option)
+        )
     return parameters
 
 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
-    """The parameters of a function that are options: those of its signature, and those of its table."""
+    """The parameters of a function that are options: those of its signature, and those of its
+    table."""
     parameters = []
     for stated in inspect.signature(function).parameters.values():
         if get_origin(stated.annotation) is Unpack:

@@ -1,6 +1,7 @@
 """Values of options as keys of files: each type is stated once, whichever file has the key.
 
-An option names its type here (``value``, ``choices``), so that a command that reads no file needs none of them.
+An option names its type here (``value``, ``choices``), so that a command that reads no file needs
+none of them.
 """
 
 from typing import Annotated, Any, Literal
@@ -16,8 +17,10 @@ from phaze.options.arguments import MOST_HEADROOM, share
 from phaze.pipeline.names import PipelineFamily
 
 __all__ = [
-    "Attention", "AttentionChoice", "BatchSize", "Choices", "Count", "FamilyChoices", "Headroom", "Length",
-    "PipelineFamily", "Place", "Positive", "Precision", "ShardChoices", "ShardRanks", "TokenCount", "Way", "WayChoices",
+    "Attention", "AttentionChoice", "BatchSize", "Choices", "Count", "FamilyChoices", "Headroom",
+    "Length",
+    "PipelineFamily", "Place", "Positive", "Precision", "ShardChoices", "ShardRanks", "TokenCount",
+    "Way", "WayChoices",
     "ZeroChoice", "ZeroStage",
 ]  # fmt: skip
 
@@ -27,8 +30,12 @@ Choices = Annotated[list[Count], Field(min_length=1)]
 ZeroStage = Annotated[int, Field(ge=0, le=3)]
 ZeroChoice = ZeroStage | Literal["best"]
 # Ranks that shard state; in a study a number of them, or all with the same weights.
-ShardRanks = Annotated[int, Field(ge=2, description="ranks that shard state; without it all replicas")]
-ShardChoices = Annotated[list[Annotated[int, Field(ge=2, le=2**24)] | Literal["all"]], Field(min_length=1)]
+ShardRanks = Annotated[
+    int, Field(ge=2, description="ranks that shard state; without it all replicas")
+]
+ShardChoices = Annotated[
+    list[Annotated[int, Field(ge=2, le=2**24)] | Literal["all"]], Field(min_length=1)
+]
 AttentionChoice = Literal["eager", "fused", "best"]
 WayChoices = Annotated[list[Way], Field(min_length=1)]
 FamilyChoices = Annotated[list[PipelineFamily], Field(min_length=1)] | Literal["best"]

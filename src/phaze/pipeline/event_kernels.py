@@ -1,5 +1,5 @@
-"""Compiled: one replica runs the lists of a family's passes, each as soon as its stage is free and it has what it needs
-(:mod:`phaze.pipeline.event_lists_kernels`)."""
+"""Compiled: one replica runs the lists of a family's passes, each as soon as its stage is free and
+it has what it needs (:mod:`phaze.pipeline.event_lists_kernels`)."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 @njit(cache=True, nogil=True)
 def _ready_s(arrived: "Floats", begun: "Floats", what: int, microbatch: int, place: int) -> float:
-    """When a pass has what it needs; the weight gradients joined to the gradients of inputs follow them."""
+    """When a pass has what it needs; the weight gradients joined to the gradients of inputs follow
+    them."""
     if what == W:
         return min(float(arrived[W, place, microbatch]), float(begun[place]))
     return float(arrived[what, place, microbatch])
@@ -23,10 +24,15 @@ def _ready_s(arrived: "Floats", begun: "Floats", what: int, microbatch: int, pla
 
 @njit(cache=True, nogil=True)
 def _deliver(
-    arrived: "Floats", channel: "Floats", messages_s: "Floats", done: "tuple[int, int, int, int]", end: float
+    arrived: "Floats",
+    channel: "Floats",
+    messages_s: "Floats",
+    done: "tuple[int, int, int, int]",
+    end: float,
 ) -> None:
-    """Hand what a pass made, ``done`` its kind, microbatch, place and stage, to the pass that needs it: the same of the
-    next place, backwards of the one before; the last forward to its own backward, B to its own W.
+    """Hand what a pass made, ``done`` its kind, microbatch, place and stage, to the pass that needs
+    it: the same of the next place, backwards of the one before; the last forward to its own
+    backward, B to its own W.
 
     A message starts when its sender's channel of that kind is free.
     """
@@ -44,13 +50,19 @@ def _deliver(
 
 @njit(cache=True, nogil=True)
 def run_events(
-    passes_s: "Floats", messages_s: "Floats", lists: "Lists", rounds: int, chunks: int, starts_s: "Floats"
+    passes_s: "Floats",
+    messages_s: "Floats",
+    lists: "Lists",
+    rounds: int,
+    chunks: int,
+    starts_s: "Floats",
 ) -> float:
     """End of the last event of ``rounds`` microbatches; infinite if passes wait for each other.
 
-    ``passes_s`` [F, B and W; stages] are seconds of a pass, in ``chunks`` equal pieces; ``messages_s`` [F and B;
-    places] of the message that a place receives for a piece. ``starts_s`` of shape (3, S, rounds * chunks) takes the
-    starts, by microbatch and then chunk in the order of places, or has no room and is left alone.
+    ``passes_s`` [F, B and W; stages] are seconds of a pass, in ``chunks`` equal pieces;
+    ``messages_s`` [F and B; places] of the message that a place receives for a piece. ``starts_s``
+    of shape (3, S, rounds * chunks) takes the starts, by microbatch and then chunk in the order of
+    places, or has no room and is left alone.
     """
     stages, count = lists.shape[0], lists.shape[1]
     arrived, begun = np.full((3, stages * chunks, rounds), np.inf), np.full(stages * chunks, np.inf)

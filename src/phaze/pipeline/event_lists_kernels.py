@@ -1,9 +1,10 @@
 """Compiled: the order in which the stages of a family run their passes.
 
-Chunk c of stage i is *place* c S + i of a longer line; where the line is folded into a V, stage i has places i and
-2 S - 1 - i. A pass is a forward (F), a backward (B), or, where that is split, the gradients of inputs (B) and of
-weights (W) of one microbatch at one place. Passes *joined* to the one before them start when all have what they need,
-run after one another, and deliver at the end of the last.
+Chunk c of stage i is *place* c S + i of a longer line; where the line is folded into a V, stage i
+has places i and 2 S - 1 - i. A pass is a forward (F), a backward (B), or, where that is split, the
+gradients of inputs (B) and of weights (W) of one microbatch at one place. Passes *joined* to the
+one before them start when all have what they need, run after one another, and deliver at the end of
+the last.
 
 Every function has the same form: of stages, microbatches of a replica and chunks a stage it makes
 [stages, passes, (what, microbatch, place, joined to the pass before it)].
@@ -27,8 +28,9 @@ F, B, W = 0, 1, 2
 
 @njit(cache=True, nogil=True)
 def turns(rounds: int, stages: int, chunks: int) -> "Ints":
-    """The order in which every stage runs forwards, as (microbatch, chunk): as many microbatches as there are stages
-    pass one chunk after the other; backwards run in the same order, chunks from the last."""
+    """The order in which every stage runs forwards, as (microbatch, chunk): as many microbatches as
+    there are stages pass one chunk after the other; backwards run in the same order, chunks from
+    the last."""
     order, at = np.empty((rounds * chunks, 2), np.int64), 0
     for first in range(0, rounds, stages):
         for chunk in range(chunks):
@@ -39,9 +41,17 @@ def turns(rounds: int, stages: int, chunks: int) -> "Ints":
 
 
 @njit(cache=True, nogil=True)
-def _add(passes: "Lists", at: int, what: int, which: "tuple[int, int]", joined: bool = False) -> int:
-    """One more pass of a list: ``which`` are its microbatch and place; ``joined`` to the one before it."""
-    passes[at, 0], passes[at, 1], passes[at, 2], passes[at, 3] = what, which[0], which[1], int(joined)
+def _add(
+    passes: "Lists", at: int, what: int, which: "tuple[int, int]", joined: bool = False
+) -> int:
+    """One more pass of a list: ``which`` are its microbatch and place; ``joined`` to the one before
+    it."""
+    passes[at, 0], passes[at, 1], passes[at, 2], passes[at, 3] = (
+        what,
+        which[0],
+        which[1],
+        int(joined),
+    )
     return at + 1
 
 
@@ -59,12 +69,14 @@ def all_forwards_first(stages: int, rounds: int, chunks: int) -> "Lists":
 
 @njit(cache=True, nogil=True)
 def one_f_one_b(stages: int, rounds: int, chunks: int) -> "Lists":
-    """1F1B: stage i (from 0) runs S - i forwards, with v > 1 chunks 2 (S - 1 - i) + (v - 1) S + 1, then one backward
-    and one forward in turn."""
+    """1F1B: stage i (from 0) runs S - i forwards, with v > 1 chunks 2 (S - 1 - i) + (v - 1) S + 1,
+    then one backward and one forward in turn."""
     lists = np.empty((stages, 2 * rounds * chunks, 4), np.int32)
     order, total = turns(rounds, stages, chunks), rounds * chunks
     for stage in range(stages):
-        lead = stages - stage if chunks == 1 else 2 * (stages - 1 - stage) + (chunks - 1) * stages + 1
+        lead = (
+            stages - stage if chunks == 1 else 2 * (stages - 1 - stage) + (chunks - 1) * stages + 1
+        )
         forwards, backwards, at = 0, 0, 0
         while backwards < total:
             if forwards < min(total, lead + backwards):
@@ -80,8 +92,8 @@ def one_f_one_b(stages: int, rounds: int, chunks: int) -> "Lists":
 
 @njit(cache=True, nogil=True)
 def looped_zero_bubble(stages: int, rounds: int, chunks: int) -> "Lists":
-    """ZB-H1, interleaved or not: (v - 1) S + S - 1 - i forwards ahead; then a forward and B in turn, from the i-th B on
-    each with the W of i before; then what is left of W."""
+    """ZB-H1, interleaved or not: (v - 1) S + S - 1 - i forwards ahead; then a forward and B in
+    turn, from the i-th B on each with the W of i before; then what is left of W."""
     lists = np.empty((stages, 3 * rounds * chunks, 4), np.int32)
     order, total = turns(rounds, stages, chunks), rounds * chunks
     for stage in range(stages):
@@ -91,7 +103,9 @@ def looped_zero_bubble(stages: int, rounds: int, chunks: int) -> "Lists":
             at = _add(passes, at, F, (order[k, 0], order[k, 1] * stages + stage))
         for k in range(total + stage):
             if ahead + k < total:
-                at = _add(passes, at, F, (order[ahead + k, 0], order[ahead + k, 1] * stages + stage))
+                at = _add(
+                    passes, at, F, (order[ahead + k, 0], order[ahead + k, 1] * stages + stage)
+                )
             if k < total:
                 at = _add(passes, at, B, (order[k, 0], (chunks - 1 - order[k, 1]) * stages + stage))
             if stage <= k:
@@ -101,7 +115,9 @@ def looped_zero_bubble(stages: int, rounds: int, chunks: int) -> "Lists":
 
 
 @njit(cache=True, nogil=True)
-def _counted(passes: "Lists", at: int, what: int, chunk: int, done: "Ints", places: "tuple[int, int]") -> int:
+def _counted(
+    passes: "Lists", at: int, what: int, chunk: int, done: "Ints", places: "tuple[int, int]"
+) -> int:
     """The next pass of a kind and chunk; ``done`` counts them."""
     which = (done[what, chunk], places[chunk])
     done[what, chunk] += 1
@@ -139,8 +155,9 @@ def _zero_bubble_v_stage(passes: "Lists", stage: int, stages: int, rounds: int) 
 
 @njit(cache=True, nogil=True)
 def zero_bubble_v(stages: int, rounds: int, chunks: int) -> "Lists":
-    """ZB-V: 2 (S - i) - 1 forwards of the first chunk, i times one of each, S - i times F B W of the second; then F B W
-    of both in turn; at the end i times B of both, S - i times B W of the first, and the W left."""
+    """ZB-V: 2 (S - i) - 1 forwards of the first chunk, i times one of each, S - i times F B W of
+    the second; then F B W of both in turn; at the end i times B of both, S - i times B W of the
+    first, and the W left."""
     lists = np.empty((stages, 3 * rounds * chunks, 4), np.int32)
     for stage in range(stages):
         _zero_bubble_v_stage(lists[stage], stage, stages, rounds)
@@ -148,7 +165,9 @@ def zero_bubble_v(stages: int, rounds: int, chunks: int) -> "Lists":
 
 
 @njit(cache=True, nogil=True)
-def _backward(passes: "Lists", at: int, chunk: int, done: "Ints", places: "tuple[int, int]", joined: bool) -> int:
+def _backward(
+    passes: "Lists", at: int, chunk: int, done: "Ints", places: "tuple[int, int]", joined: bool
+) -> int:
     """A backward pass with its weight gradients, in one; ``joined`` to a forward before it."""
     which = (done[B, chunk], places[chunk])
     at = _add(passes, at, B, which, joined)
@@ -200,8 +219,9 @@ def _dualpipe_v_stage(passes: "Lists", stage: int, stages: int, rounds: int) -> 
 
 @njit(cache=True, nogil=True)
 def dualpipe_v(stages: int, rounds: int, chunks: int) -> "Lists":
-    """DualPipeV: forwards ahead; B W F of the second chunk; then a forward of one chunk in one with the whole backward
-    of the other, in turn; then backwards, in the second half of which W waits until there is nothing else."""
+    """DualPipeV: forwards ahead; B W F of the second chunk; then a forward of one chunk in one with
+    the whole backward of the other, in turn; then backwards, in the second half of which W waits
+    until there is nothing else."""
     lists = np.empty((stages, 3 * rounds * chunks, 4), np.int32)
     for stage in range(stages):
         _dualpipe_v_stage(lists[stage], stage, stages, rounds)

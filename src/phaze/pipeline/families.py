@@ -1,11 +1,16 @@
-"""Every pipeline family as a value. A new one is a value here, its name in :mod:`phaze.pipeline.names`, the order of
-its passes (:mod:`phaze.pipeline.event_lists_kernels`), and the same once more in the checker
-(``phaze.check.families``)."""
+"""Every pipeline family as a value. A new one is a value here, its name in
+:mod:`phaze.pipeline.names`, the order of its passes (:mod:`phaze.pipeline.event_lists_kernels`),
+and the same once more in the checker (``phaze.check.families``)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from phaze.pipeline.event_lists_kernels import all_forwards_first, dualpipe_v, looped_zero_bubble, zero_bubble_v
+from phaze.pipeline.event_lists_kernels import (
+    all_forwards_first,
+    dualpipe_v,
+    looped_zero_bubble,
+    zero_bubble_v,
+)
 from phaze.pipeline.family import Family, FillTerm
 from phaze.pipeline.names import NAMES
 
@@ -27,7 +32,10 @@ DUAL_PIPE_V: tuple[FillTerm, ...] = (
     (1, 2, -1, -1, 0, 0),
 )
 IN_TURN = "one forward and one backward in turn"
-FOLDED = "what follows the blocks counts on the last stage; folded into a V, a pipeline ends on its first"
+FOLDED = (
+    "what follows the blocks counts on the last stage; folded into a V, a pipeline ends on "
+    "its first"
+)
 
 ICML24 = Family("icml24", "number", "the paper's pipeline", pace_stages=1, implied=True)
 GPIPE = Family(
@@ -95,7 +103,9 @@ ZB_V = Family(
     min_microbatches_per_stage=2,
     v_shaped=True,
     torch_schedule="ZBVZeroBubble",
-    reason="stages folded into a V, gradients of weights fill the bubble; blocks must not be compiled",
+    reason=(
+        "stages folded into a V, gradients of weights fill the bubble; blocks must not be compiled"
+    ),
     note=FOLDED,
 )
 DUALPIPE_V = Family(
@@ -110,10 +120,16 @@ DUALPIPE_V = Family(
     v_shaped=True,
     torch_schedule="DualPipeV",
     reason="forward and backward of two chunks in turn; blocks must not be compiled",
-    note=f"{FOLDED}; forward and backward of two microbatches in one take as long as one after the other",
+    note=(
+        f"{FOLDED}; forward and backward of two microbatches in one take as long as one "
+        "after the other"
+    ),
 )
 FAMILIES: Mapping[str, Family] = MappingProxyType(
-    {family.name: family for family in (GPIPE, ONE_F_ONE_B, INTERLEAVED, ZB_H1, ZB_INTERLEAVED, ZB_V, DUALPIPE_V)}
+    {
+        family.name: family
+        for family in (GPIPE, ONE_F_ONE_B, INTERLEAVED, ZB_H1, ZB_INTERLEAVED, ZB_V, DUALPIPE_V)
+    }
 )
 SPLIT_FAMILIES = tuple(name for name in NAMES if FAMILIES[name].split)
 
@@ -129,8 +145,8 @@ def zb_interleaved(chunks: int) -> Family:
 
 
 def named_family(name: str | None, chunks: int) -> Family:
-    """The family of a plan that states it and its chunks, 1F1B or interleaved 1F1B if it names none; a ValueError where
-    they do not go together."""
+    """The family of a plan that states it and its chunks, 1F1B or interleaved 1F1B if it names
+    none; a ValueError where they do not go together."""
     if name is None:
         return interleaved(chunks)
     return ICML24 if name == ICML24.name else FAMILIES[name].with_chunks(chunks)

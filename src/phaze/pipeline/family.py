@@ -1,35 +1,48 @@
-r"""What a pipeline family is: the coefficients of its batch time, the microbatches it holds, the order of its passes.
+r"""What a pipeline family is: the coefficients of its batch time, the microbatches it holds, the
+order of its passes.
 
-A replica of a pipeline of S stages runs m microbatches. F and R are the forward and the backward seconds of a stage,
-T = F + R. Every family's batch time has one form,
+A replica of a pipeline of S stages runs m microbatches. F and R are the forward and the backward
+seconds of a stage, T = F + R. Every family's batch time has one form,
 
-    batch time = alpha pace + beta sum D + E + Y,    pace = max T, or max F + max R where passes are separate
+    batch time = alpha pace + beta sum D + E + Y,    pace = max T, or max F + max R where passes are
+                                                     separate
 
-where transfers block; where chunks overlap them the pace is max T' <= max T (:mod:`phaze.placement.stage_pace`).
+where transfers block; where chunks overlap them the pace is max T' <= max T
+(:mod:`phaze.placement.stage_pace`).
 
-    family            alpha      beta       D          microbatches in flight at stage number s, from the end
+    family            alpha      beta       D          microbatches in flight at stage number s,
+                      from the end
     icml24            m + S - 1  0          T          s
-    gpipe             m - 1      1          T          m                                            (passes separate)
+    gpipe             m - 1      1          T          m
+                      (passes separate)
     1f1b              m - 1      1          T          min(m, s)
     interleaved v     m - 1/v    1/v        T          min(m, (2 (s - 1) + (v - 1) S + 1) / v)
-    zb-h1             m          (S - 1)/S  max(F, B, F + B - W)                                        S
-    zb-interleaved v  m          (S - 1)/S  max(F, B, F + B - W) / v                                    S
-    zb-v              m          (S - 1)/S  max(B, 2 (B - W), fill terms of V) / 2                      S
-    dualpipe-v        m          (S - 1)/S  (max(2 F, (1 - e) F + B) + max(0, B - W)) / 2               S + 1/2
+    zb-h1             m          (S - 1)/S  max(F, B, F + B - W)
+                      S
+    zb-interleaved v  m          (S - 1)/S  max(F, B, F + B - W) / v
+                      S
+    zb-v              m          (S - 1)/S  max(B, 2 (B - W), fill terms of V) / 2
+                      S
+    dualpipe-v        m          (S - 1)/S  (max(2 F, (1 - e) F + B) + max(0, B - W)) / 2
+                      S + 1/2
 
-E is the end of a batch (synchronisation and optimizer step), Y the exposed reductions of tied layers. Interleaved
-stages are cut into v *chunks* of equal time; that needs S to divide m and v to divide the blocks of every stage.
+E is the end of a batch (synchronisation and optimizer step), Y the exposed reductions of tied
+layers. Interleaved stages are cut into v *chunks* of equal time; that needs S to divide m and v to
+divide the blocks of every stage.
 
-The last four run the gradients of inputs, B seconds, and of weights, W seconds, at different times: R = B + W, B taking
-all that is no weight gradient (transfers, exposed collectives). They keep all activations of a microbatch until its
-weight gradients are done, and recompute nothing. For equal stages D says exactly what the last event ends at, whatever
-F, B and W are, from so many microbatches on: m >= S, under zb-v and dualpipe-v m >= 2 S (docs/placement.md has how it
-was witnessed). The *fill terms of V*, e = 1/(S - 1), count where F > B, W > B or B > 2 W:
+The last four run the gradients of inputs, B seconds, and of weights, W seconds, at different times:
+R = B + W, B taking all that is no weight gradient (transfers, exposed collectives). They keep all
+activations of a microbatch until its weight gradients are done, and recompute nothing. For equal
+stages D says exactly what the last event ends at, whatever F, B and W are, from so many
+microbatches on: m >= S, under zb-v and dualpipe-v m >= 2 S (docs/placement.md has how it was
+witnessed). The *fill terms of V*, e = 1/(S - 1), count where F > B, W > B or B > 2 W:
 
-    2 (B - W),  e B + (1 - e) W,  e F + (1 - e) W,  (2 - e) F - (1 - e) B,  2 F - B - e W,  (2 - e) F + e B - 2 W,
+    2 (B - W),  e B + (1 - e) W,  e F + (1 - e) W,  (2 - e) F - (1 - e) B,  2 F - B - e W,  (2 - e)
+                F + e B - 2 W,
     2 F - (2 + e) W
 
-A V-shaped family folds a replica: a stage has chunks i and 2 S - 1 - i, and the last hands on to itself.
+A V-shaped family folds a replica: a stage has chunks i and 2 S - 1 - i, and the last hands on to
+itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,17 +66,19 @@ FillTerm = tuple[float, float, float, float, float, float]
 class Family:
     """One kind of pipeline schedule, with its number of chunks a stage.
 
-    Numbers: ``in_flight_rule`` says what of the table above a stage holds, ``extra_in_flight`` what it holds beyond S.
-    ``pace_stages`` is how many times S counts in alpha, 0 or 1. ``separate_passes``: all forwards, then all backwards.
-    ``fill_terms`` of D where the backward pass is split, each divided by the chunks. ``min_microbatches_per_stage``:
-    the fewest of a replica, in multiples of its stages. ``v_shaped``: the last stage hands on to itself, and no
-    microbatch goes from the last stage to the first. ``most_stages``: 0 if any number. ``event_lists``: the passes of
-    every stage in their order.
+    Numbers: ``in_flight_rule`` says what of the table above a stage holds, ``extra_in_flight`` what
+    it holds beyond S. ``pace_stages`` is how many times S counts in alpha, 0 or 1.
+    ``separate_passes``: all forwards, then all backwards. ``fill_terms`` of D where the backward
+    pass is split, each divided by the chunks. ``min_microbatches_per_stage``: the fewest of a
+    replica, in multiples of its stages. ``v_shaped``: the last stage hands on to itself, and no
+    microbatch goes from the last stage to the first. ``most_stages``: 0 if any number.
+    ``event_lists``: the passes of every stage in their order.
 
-    Names: ``title`` for people, ``torch_schedule`` that of PyTorch, ``megatron`` whether Megatron Core runs it, with
-    ``reason`` for a launch file. ``interleaves``: it has any number of chunks from 2 on; ``chunked`` is the family that
-    one without chunks is with them. ``implied``: a document need not name it. ``dominated_by`` names a family that is
-    never worse in time or memory. ``note``: what an answer must say beside its numbers.
+    Names: ``title`` for people, ``torch_schedule`` that of PyTorch, ``megatron`` whether Megatron
+    Core runs it, with ``reason`` for a launch file. ``interleaves``: it has any number of chunks
+    from 2 on; ``chunked`` is the family that one without chunks is with them. ``implied``: a
+    document need not name it. ``dominated_by`` names a family that is never worse in time or
+    memory. ``note``: what an answer must say beside its numbers.
     """
 
     name: str
@@ -109,7 +124,8 @@ class Family:
 
     @property
     def fill(self) -> float:
-        """How many times filling the pipeline counts where no backward pass is split: once a chunk."""
+        """How many times filling the pipeline counts where no backward pass is split: once a
+        chunk."""
         return 1 / self.chunks
 
     def alpha(self, microbatches: int, stages: int) -> float:
@@ -131,7 +147,8 @@ class Family:
         return np.asarray((terms[:, :3] + near * terms[:, 3:]) / self.chunks)
 
     def uncapped(self, number: Number, stages: Number) -> Number:
-        """Microbatches that the stage of a number, from the end, holds at once if there are so many."""
+        """Microbatches that the stage of a number, from the end, holds at once if there are so
+        many."""
         if self.in_flight_rule == "depth":
             return stages + self.extra_in_flight
         if self.chunks == 1:
@@ -169,8 +186,12 @@ class Family:
         return self
 
     def variants(self, blocks: int, chunks: Sequence[int] | None) -> list["Family"]:
-        """The family with every number of chunks that two or more stages of ``blocks`` can have, of ``chunks`` if
-        given; none where there are too few blocks."""
+        """The family with every number of chunks that two or more stages of ``blocks`` can have, of
+        ``chunks`` if given; none where there are too few blocks."""
         if self.interleaves:
-            return [self.with_chunks(v) for v in range(2, blocks // 2 + 1) if chunks is None or v in chunks]
+            return [
+                self.with_chunks(v)
+                for v in range(2, blocks // 2 + 1)
+                if chunks is None or v in chunks
+            ]
         return [self] if self.chunks == 1 or blocks >= self.chunks else []

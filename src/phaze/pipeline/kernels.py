@@ -11,4 +11,11 @@ def warm() -> None:
     for family in FAMILIES.values():
         lists = family.event_lists(2, 4, family.chunks)
         places = 2 * family.chunks
-        run_events(np.ones((3, 2)), np.zeros((2, places)), lists, 4, family.chunks, np.empty((3, 2, 4 * family.chunks)))
+        run_events(
+            np.ones((3, 2)),
+            np.zeros((2, places)),
+            lists,
+            4,
+            family.chunks,
+            np.empty((3, 2, 4 * family.chunks)),
+        )

@@ -1,13 +1,16 @@
-"""One replica as discrete events: every pass of every microbatch on every stage, in the order of a family's lists.
+"""One replica as discrete events: every pass of every microbatch on every stage, in the order of a
+family's lists.
 
-A stage runs its passes in turn, each when it is free and its neighbour has delivered (seconds include waiting for
-transfers where these block). Stage i of S under 1F1B holds a forward (F_i) and a backward (R_i) for each of m
-microbatches: with T = max(F_i + R_i) the last event ends at (m + S - 1) T at the latest, and exactly then if all
-stages take T; docs/placement.md has the proof. Interleaved 1F1B of v chunks: equal stages and m a multiple of S end at
-m T + (S - 1) T / v. Where transfers run behind other chunks each is a message: it starts when its piece has ended and
-its sender's channel is free, and the piece that needs it waits for it (:mod:`phaze.placement.stage_pace`). Split
-backward passes of equal stages end at m T + (S - 1) D. GPipe ends at (m - 1) (max F + max R) + the sum of all F and R,
-as in a line where items wait for their turn at every station.
+A stage runs its passes in turn, each when it is free and its neighbour has delivered (seconds
+include waiting for transfers where these block). Stage i of S under 1F1B holds a forward (F_i) and
+a backward (R_i) for each of m microbatches: with T = max(F_i + R_i) the last event ends at (m + S -
+1) T at the latest, and exactly then if all stages take T; docs/placement.md has the proof.
+Interleaved 1F1B of v chunks: equal stages and m a multiple of S end at m T + (S - 1) T / v. Where
+transfers run behind other chunks each is a message: it starts when its piece has ended and its
+sender's channel is free, and the piece that needs it waits for it
+(:mod:`phaze.placement.stage_pace`). Split backward passes of equal stages end at m T + (S - 1) D.
+GPipe ends at (m - 1) (max F + max R) + the sum of all F and R, as in a line where items wait for
+their turn at every station.
 """
 
 from collections.abc import Sequence
@@ -27,8 +30,9 @@ NO_ROOM: Floats = np.empty((3, 0, 0))
 class StageSeconds:
     """What the events of a replica need of its stages; all of length S.
 
-    ``forward_s`` and ``backward_s`` of a microbatch; ``weight_s``, of the backward, the gradients of weights where a
-    family splits it; what a stage receives for a microbatch, forwards and backwards, where transfers do not block.
+    ``forward_s`` and ``backward_s`` of a microbatch; ``weight_s``, of the backward, the gradients
+    of weights where a family splits it; what a stage receives for a microbatch, forwards and
+    backwards, where transfers do not block.
     """
 
     forward_s: Sequence[float]
@@ -44,8 +48,9 @@ class StageSeconds:
         return np.stack([np.array(self.forward_s, dtype=float), backward - weight, weight])
 
     def messages_s(self, family: Family) -> Floats:
-        """[F and B; places]: one message that a place receives, of all that its stage receives for a microbatch: one a
-        chunk, around the pipeline one less. None where a family's transfers block: its passes wait for them."""
+        """[F and B; places]: one message that a place receives, of all that its stage receives for
+        a microbatch: one a chunk, around the pipeline one less. None where a family's transfers
+        block: its passes wait for them."""
         stages, chunks = len(self.forward_s), family.chunks
         if chunks == 1 or family.split:
             return np.zeros((2, stages * chunks))
@@ -57,9 +62,11 @@ class StageSeconds:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Start of every pass of one replica: ``forward_s[i, k]`` of stage i and microbatch k, ``backward_s`` likewise.
+    """Start of every pass of one replica: ``forward_s[i, k]`` of stage i and microbatch k,
+    ``backward_s`` likewise.
 
-    With v chunks k counts pieces, v of each microbatch. ``weight_s`` likewise where the backward is split.
+    With v chunks k counts pieces, v of each microbatch. ``weight_s`` likewise where the backward is
+    split.
     """
 
     forward_s: Floats
@@ -68,10 +75,22 @@ class Events:
     weight_s: Floats | None = None
 
 
-def last_event_s(family: Family, stages: StageSeconds, rounds: int, starts_s: Floats = NO_ROOM) -> float:
-    """End of the last event of ``rounds`` microbatches; ``starts_s`` takes the starts if it has room for them."""
+def last_event_s(
+    family: Family, stages: StageSeconds, rounds: int, starts_s: Floats = NO_ROOM
+) -> float:
+    """End of the last event of ``rounds`` microbatches; ``starts_s`` takes the starts if it has
+    room for them."""
     lists = family.event_lists(len(stages.forward_s), rounds, family.chunks)
-    return float(run_events(stages.passes_s(family), stages.messages_s(family), lists, rounds, family.chunks, starts_s))
+    return float(
+        run_events(
+            stages.passes_s(family),
+            stages.messages_s(family),
+            lists,
+            rounds,
+            family.chunks,
+            starts_s,
+        )
+    )
 
 
 def events(family: Family, stages: StageSeconds, rounds: int) -> Events:

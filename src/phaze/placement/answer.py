@@ -1,4 +1,5 @@
-"""The answer to a placement problem: the fastest plan or the shortage, and its checked document ``phaze.plan/1``."""
+"""The answer to a placement problem: the fastest plan or the shortage, and its checked document
+``phaze.plan/1``."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,7 +18,8 @@ from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
 
 RULE_VALUES = (
-    "name", "stage", "end", "unsplit_stages", "last_stage_recomputes", "link_bytes_per_s", "hidden", "reduction",
+    "name", "stage", "end", "unsplit_stages", "last_stage_recomputes", "link_bytes_per_s", "hidden",
+    "reduction",
     "piece_start_s", "overlapped_transfers", "gradient_wire", "weight_wire", "prefetch",
 )  # fmt: skip
 PROBLEM_VALUES = (
@@ -33,12 +35,21 @@ def place(problem: PlacementProblem, prices: NetworkPrices | None = None) -> Pla
 
 def _width(graph: LayerGraph) -> dict[str, Any]:
     distinct = {place: asdict(graph.layers[place]) for place in set(graph.alike)}
-    rows = [{**distinct[place], "id": layer.id} for layer, place in zip(graph.layers, graph.alike, strict=True)]
-    return {"layers": rows, "edges": [[edge.tail, edge.head, edge.size_bytes] for edge in graph.edges]}
+    rows = [
+        {**distinct[place], "id": layer.id}
+        for layer, place in zip(graph.layers, graph.alike, strict=True)
+    ]
+    return {
+        "layers": rows,
+        "edges": [[edge.tail, edge.head, edge.size_bytes] for edge in graph.edges],
+    }
 
 
-def question_document(problem: PlacementProblem, prices: NetworkPrices | None = None) -> Mapping[str, Any]:
-    """The problem as a document of plain values: what an independent checker reads beside a plan."""
+def question_document(
+    problem: PlacementProblem, prices: NetworkPrices | None = None
+) -> Mapping[str, Any]:
+    """The problem as a document of plain values: what an independent checker reads beside a
+    plan."""
     rules = problem.rules
     levels = [plain_value(level) for level in problem.cluster.levels]
     return {
@@ -60,7 +71,9 @@ def question_document(problem: PlacementProblem, prices: NetworkPrices | None = 
     }
 
 
-def require_true(problem: PlacementProblem, document: Mapping[str, Any], prices: NetworkPrices | None = None) -> None:
+def require_true(
+    problem: PlacementProblem, document: Mapping[str, Any], prices: NetworkPrices | None = None
+) -> None:
     """Let the checker look at a plan."""
     wrong = plan_faults(question_document(problem, prices), document)
     if wrong:
@@ -82,7 +95,10 @@ UNNAMED = (ICML24.name, *(name for name in NAMES if FAMILIES[name].implied))
 
 
 def _stage(stage: Stage, split: bool = False) -> dict[str, Any]:
-    apart = {"forward_transfer_s": stage.forward_transfer_s, "backward_transfer_s": stage.backward_transfer_s}
+    apart = {
+        "forward_transfer_s": stage.forward_transfer_s,
+        "backward_transfer_s": stage.backward_transfer_s,
+    }
     return {
         "layers": list(stage.layers),
         "devices": stage.devices,
@@ -101,7 +117,11 @@ def _shortage(shortage: Shortage) -> dict[str, Any]:
     stage, plan = shortage.tightest, shortage.plan
     closest = None
     if plan is not None and stage is not None:
-        closest = {"pipeline": len(plan.stages), "tensor": plan.tensor, "stage": plan.stages.index(stage)}
+        closest = {
+            "pipeline": len(plan.stages),
+            "tensor": plan.tensor,
+            "stage": plan.stages.index(stage),
+        }
     return {
         "short_of": "devices" if stage is None else "memory",
         "sentence": shortage.sentence,
@@ -118,7 +138,12 @@ def _shortage(shortage: Shortage) -> dict[str, Any]:
 def document_of(found: Plan | Shortage) -> Mapping[str, Any]:
     """The document ``phaze.plan/1``."""
     if isinstance(found, Shortage):
-        return {"schema": "phaze.plan/1", "rules": found.rules, "feasible": False, "shortage": _shortage(found)}
+        return {
+            "schema": "phaze.plan/1",
+            "rules": found.rules,
+            "feasible": False,
+            "shortage": _shortage(found),
+        }
     return {
         "schema": "phaze.plan/1",
         "rules": found.rules,

@@ -1,16 +1,19 @@
-"""Compiled: the bottleneck table over (closed set, unsplit stages, stages), and what is read off it.
+"""Compiled: the bottleneck table over (closed set, unsplit stages, stages), and what is read off
+it.
 
 Closed sets are those of :mod:`phaze.placement.cut_sets`.
 
-With g(U, q, s) the least over all cuts of closed set U into s stages, q of them unsplit, of the greatest stage time,
-and X running over the stages that can be taken from U,
+With g(U, q, s) the least over all cuts of closed set U into s stages, q of them unsplit, of the
+greatest stage time, and X running over the stages that can be taken from U,
 
-    g(empty, 0, 0) = 0,   g(U, q, s) = min over X of max( T(X, s), g(U - X, q - [X unsplit], s - 1) )       (bottleneck)
+    g(empty, 0, 0) = 0,   g(U, q, s) = min over X of max( T(X, s), g(U - X, q - [X unsplit], s - 1)
+                          )       (bottleneck)
 
-where T(X, s) is the time in the fastest mode in which X fits at number s, infinite if there is none. s stages of which
-q are unsplit take t (s - q) + q devices, so there is no axis of devices. ``limit_s[S]`` is the greatest stage time of a
-plan of at least S stages that is of interest; a stage of number s of a part of the graph belongs to a plan of more than
-s. Where only the pace and the first stage count, the table decides (fastest); otherwise it bounds.
+where T(X, s) is the time in the fastest mode in which X fits at number s, infinite if there is
+none. s stages of which q are unsplit take t (s - q) + q devices, so there is no axis of devices.
+``limit_s[S]`` is the greatest stage time of a plan of at least S stages that is of interest; a
+stage of number s of a part of the graph belongs to a plan of more than s. Where only the pace and
+the first stage count, the table decides (fastest); otherwise it bounds.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,7 +31,8 @@ NO_MODE = -1
 
 
 class ReplicaDegrees(NamedTuple):
-    """Devices of a split stage, devices and microbatches in all, and alpha = m + slope S + offset of the family."""
+    """Devices of a split stage, devices and microbatches in all, and alpha = m + slope S + offset
+    of the family."""
 
     width: int
     devices: int
@@ -41,19 +45,25 @@ class ReplicaDegrees(NamedTuple):
 def held_bytes(table: StageTable, room: Room, pair: int) -> float:
     """Bytes of weights, gradients, their buffers and optimizer state of a stage."""
     state = room.state * table.parameter_bytes[pair] + room.working * table.largest_bytes[pair]
-    experts = room.experts * table.expert_bytes[pair] + room.experts_working * table.most_expert_bytes[pair]
+    experts = (
+        room.experts * table.expert_bytes[pair]
+        + room.experts_working * table.most_expert_bytes[pair]
+    )
     return float(state + table.buffer_bytes[pair] + experts)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def mode_of(table: StageTable, room: Room, pair: int, in_flight: float) -> int:
-    """The fastest mode in which a stage fits with so many microbatches in flight, of equals the first; or NO_MODE."""
+    """The fastest mode in which a stage fits with so many microbatches in flight, of equals the
+    first; or NO_MODE."""
     held, chosen = held_bytes(table, room, pair), NO_MODE
     allowed = room.last if table.rest[pair] == 0 else room.allowed
     for mode in range(table.kept_bytes.shape[1]):
         if allowed[mode]:
             need = held + table.live_bytes[pair, mode] + in_flight * table.kept_bytes[pair, mode]
-            faster = chosen == NO_MODE or table.backward_s[pair, mode] < table.backward_s[pair, chosen]
+            faster = (
+                chosen == NO_MODE or table.backward_s[pair, mode] < table.backward_s[pair, chosen]
+            )
             if need <= room.hbm_bytes and faster:
                 chosen = mode
     return chosen
@@ -77,7 +87,8 @@ def highest(held: float, kept: float, hbm: float, in_flight: "Floats", most: int
 
 @njit(cache=True, nogil=True)
 def _within(time_s: float, most: int, limit_s: "Floats", shift: int) -> int:
-    """The greatest s <= ``most`` at which a stage of that time is of interest; limits fall with s."""
+    """The greatest s <= ``most`` at which a stage of that time is of interest; limits fall with
+    s."""
     if time_s <= limit_s[most + shift]:
         return most
     low, high = 0, most - 1
@@ -98,13 +109,19 @@ def bottleneck(
     in_flight: "Floats",
     limits: "tuple[int, Floats, Floats]",
 ) -> "Floats":
-    """g for every closed set; ``limits`` are the kinds of q, the least transfer into each closed set, limit_s."""
+    """g for every closed set; ``limits`` are the kinds of q, the least transfer into each closed
+    set, limit_s."""
     kinds, move_s, limit_s = limits
     sets, most = table.start.shape[0] - 1, in_flight.shape[0] - 1
     size, unsplit, g = cut_sets.size, cut_sets.unsplit, np.full((sets, kinds, most + 1), np.inf)
     g[0, 0, 0] = 0.0
     start, rests, forward_s, backward_s = table.start, table.rest, table.forward_s, table.backward_s
-    kept, live, whole_stage, modes = table.kept_bytes, table.live_bytes, table.unsplit, table.kept_bytes.shape[1]
+    kept, live, whole_stage, modes = (
+        table.kept_bytes,
+        table.live_bytes,
+        table.unsplit,
+        table.kept_bytes.shape[1],
+    )
     hbm, inner, last = room.hbm_bytes, room.allowed, room.last
     for top in range(1, sets):
         later = 0 if top == sets - 1 else 1
@@ -117,37 +134,51 @@ def bottleneck(
             held, covered, slowest_s = held_bytes(table, room, pair), 0, 0.0
             for mode in range(modes):
                 own_s = base_s + backward_s[pair, mode]
-                # A mode that is slower than those before it only matters at numbers where they do not fit.
-                if not (last[mode] if rest == 0 else inner[mode]) or (covered >= end and own_s >= slowest_s):
+                # A mode that is slower than those before it only matters at numbers where they do
+                # not fit.
+                if not (last[mode] if rest == 0 else inner[mode]) or (
+                    covered >= end and own_s >= slowest_s
+                ):
                     continue
                 up_to = _within(own_s, end, limit_s, later)
                 if up_to >= begin:
-                    up_to = highest(held + live[pair, mode], kept[pair, mode], hbm, in_flight, up_to)
+                    up_to = highest(
+                        held + live[pair, mode], kept[pair, mode], hbm, in_flight, up_to
+                    )
                 if up_to < begin:
                     continue
                 first = max(begin, covered + 1) if own_s >= slowest_s else begin
                 for q in range(min(unsplit[rest], kinds - 1 - shift) + 1):
                     for s in range(first, up_to + 1):
-                        g[top, q + shift, s] = min(g[top, q + shift, s], max(own_s, g[rest, q, s - 1]))
+                        g[top, q + shift, s] = min(
+                            g[top, q + shift, s], max(own_s, g[rest, q, s - 1])
+                        )
                 covered, slowest_s = max(covered, up_to), max(slowest_s, own_s)
     return g
 
 
 @njit(cache=True, nogil=True)
 def longest_of(cut_sets: "CutSets", limit_s: "Floats") -> "Floats":
-    """For each closed set the greatest time of a stage taken from it that is of interest; below 0 if none is.
+    """For each closed set the greatest time of a stage taken from it that is of interest; below 0
+    if none is.
 
-    Stage s of U stands in a plan of S > s stages, and the layers of U fill s stages of limit(S) <= limit(s + 1) at the
-    most, so s is at least the first number with C(U) <= s limit(s + 1), and the stage takes at most limit(s + 1).
+    Stage s of U stands in a plan of S > s stages, and the layers of U fill s stages of limit(S) <=
+    limit(s + 1) at the most, so s is at least the first number with C(U) <= s limit(s + 1), and the
+    stage takes at most limit(s + 1).
     """
     sets, most = cut_sets.size.shape[0], limit_s.shape[0] - 2
     inside_s, longest_s = np.zeros(sets), np.full(sets, -1.0)
     for top in range(1, sets):
         step = cut_sets.step_start[top]
         layer = cut_sets.step_layer[step]
-        inside_s[top] = inside_s[cut_sets.step_set[step]] + cut_sets.forward_s[layer] + cut_sets.backward_s[layer]
+        inside_s[top] = (
+            inside_s[cut_sets.step_set[step]]
+            + cut_sets.forward_s[layer]
+            + cut_sets.backward_s[layer]
+        )
         for s in range(1, most):
-            # The slack covers sums of the same seconds in another order; a limit too high prunes less, never wrongly.
+            # The slack covers sums of the same seconds in another order; a limit too high prunes
+            # less, never wrongly.
             if inside_s[top] <= s * limit_s[s + 1] * (1 + 1e-9):
                 longest_s[top] = limit_s[s + 1]
                 break
@@ -159,12 +190,13 @@ def longest_of(cut_sets: "CutSets", limit_s: "Floats") -> "Floats":
 def fastest_degree(
     degrees: ReplicaDegrees, most: int, term: tuple[float, int, float], best: float
 ) -> tuple[float, int]:
-    """The least batch time below ``best`` over data degrees up to ``most``, and the degree (0 if there is none).
+    """The least batch time below ``best`` over data degrees up to ``most``, and the degree (0 if
+    there is none).
 
     ``term`` holds the pace T, the number of stages S, and W. With r = slope S + offset the time is
-    T (ceil(M/d) + r) + W (1 - 1/d) >= T r + W + (T M - W) / d. If T M <= W that is least at d = 1, where it is exact.
-    Else it falls with d, so degrees are tried from the greatest down, the least d for each ceil(M/d), until it passes
-    the best.
+    T (ceil(M/d) + r) + W (1 - 1/d) >= T r + W + (T M - W) / d. If T M <= W that is least at d = 1,
+    where it is exact. Else it falls with d, so degrees are tried from the greatest down, the least
+    d for each ceil(M/d), until it passes the best.
     """
     pace_s, s, sync_s = term
     microbatches, more = degrees.microbatches, degrees.slope * s + degrees.offset
@@ -173,7 +205,8 @@ def fastest_degree(
         return (cost, 1) if cost < best else (best, 0)
     chosen, degree = 0, most
     while degree > 0:
-        # A tie within rounding is evaluated rather than cut off, so that equal plans keep their order.
+        # A tie within rounding is evaluated rather than cut off, so that equal plans keep their
+        # order.
         if pace_s * more + sync_s + (pace_s * microbatches - sync_s) / degree >= best * (1 + 1e-12):
             break
         rounds = -(-microbatches // degree)
@@ -194,17 +227,21 @@ def best_of_table(
     in_flight: "Floats",
     rest_of: "tuple[Floats, Floats, ReplicaDegrees, float, float]",
 ) -> tuple[float, int, int, int, int]:
-    """The plan faster than ``best``: batch time, first stage, unsplit stages, stages, data degree (0: none is).
+    """The plan faster than ``best``: batch time, first stage, unsplit stages, stages, data degree
+    (0: none is).
 
-    ``rest_of`` holds g, limit_s, the degrees, the seconds of W for a byte of the first stage's parameters, and the best
-    time known.
+    ``rest_of`` holds g, limit_s, the degrees, the seconds of W for a byte of the first stage's
+    parameters, and the best time known.
     """
     g, limit_s, degrees, sync_s_per_byte, best = rest_of
     sets, kinds, most = g.shape[0], g.shape[1], g.shape[2] - 1
     chosen = (best, 0, 0, 0, 0)
     for pair in range(table.start[sets - 1], table.start[sets]):
         rest = table.rest[pair]
-        shift, sync_s = table.unsplit[pair] if kinds > 1 else 0, sync_s_per_byte * table.parameter_bytes[pair]
+        shift, sync_s = (
+            table.unsplit[pair] if kinds > 1 else 0,
+            sync_s_per_byte * table.parameter_bytes[pair],
+        )
         begin, end = (1, 1) if rest == 0 else (2, min(most, cut_sets.size[rest] + 1))
         for s in range(begin, end + 1):
             mode = mode_of(table, room, pair, in_flight[s])
@@ -230,11 +267,15 @@ def best_of_table(
 def trace(
     table: StageTable, room: Room, in_flight: "Floats", g: "Floats", choice: tuple[int, int, int]
 ) -> "tuple[Ints, Ints]":
-    """The stages first to last of the plan of that first stage, unsplit stages and stages, and their modes."""
+    """The stages first to last of the plan of that first stage, unsplit stages and stages, and
+    their modes."""
     pair, q, stages = choice
     path, modes = np.empty(stages, np.int64), np.empty(stages, np.int64)
     for number in range(stages, 0, -1):
-        path[stages - number], modes[stages - number] = pair, mode_of(table, room, pair, in_flight[number])
+        path[stages - number], modes[stages - number] = (
+            pair,
+            mode_of(table, room, pair, in_flight[number]),
+        )
         top = table.rest[pair]
         q -= table.unsplit[pair] if g.shape[1] > 1 else 0
         promised = g[top, q, number - 1]

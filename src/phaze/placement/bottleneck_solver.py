@@ -1,14 +1,18 @@
-r"""Where only the pace and the first stage count, the bottleneck table decides all stages and degrees at once.
+r"""Where only the pace and the first stage count, the bottleneck table decides all stages and
+degrees at once.
 
-With beta = 0, E of the first stage over a flat link and stage times that no shape changes, the least batch time is
+With beta = 0, E of the first stage over a flat link and stage times that no shape changes, the
+least batch time is
 
-    min over t, X_1, q, S, d of  max( T(X_1), g(V - X_1, q, S - 1) ) alpha(m, S)  +  W(X_1) (1 - 1/d)
+    min over t, X_1, q, S, d of  max( T(X_1), g(V - X_1, q, S - 1) ) alpha(m, S)  +  W(X_1) (1 -
+                                 1/d)
 
-with t (S - q) + q <= K / d. Large tables are kept small by a guess G: a plan of S stages takes at least D(S) devices,
-so it has at most d = min(M, K / D(S)) replicas, and beats G only if every stage takes less than limit(S) =
-G / alpha(m, S), while the slowest takes at least C / S and at least the longest layer, C being the time of all layers
-(:func:`limits`). If a plan below G is found, the best such plan is the best of all; otherwise the guess is raised, in
-the end to infinity. Nothing is rounded, so the answer is its own lower bound.
+with t (S - q) + q <= K / d. Large tables are kept small by a guess G: a plan of S stages takes at
+least D(S) devices, so it has at most d = min(M, K / D(S)) replicas, and beats G only if every stage
+takes less than limit(S) = G / alpha(m, S), while the slowest takes at least C / S and at least the
+longest layer, C being the time of all layers (:func:`limits`). If a plan below G is found, the best
+such plan is the best of all; otherwise the guess is raised, in the end to infinity. Nothing is
+rounded, so the answer is its own lower bound.
 """
 
 from dataclasses import dataclass
@@ -28,7 +32,8 @@ from phaze.placement.stage_kernels import StageTable
 
 # What an ordinary computer spares for one table.
 MOST_TABLE_BYTES = 2**28
-# A guess is this multiple of what no plan can beat; below so many steps a table is filled without one.
+# A guess is this multiple of what no plan can beat; below so many steps a table is filled without
+# one.
 GUESSES = (1.03, 1.15, 1.5, 3.0, inf)
 FEW_STEPS = 3e7
 # Products of the same times in another order differ by less.
@@ -40,8 +45,8 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BottleneckPlan:
-    """The best plan so far: batch time, width, data degree, family, its stages and modes first to last, and at which
-    stage of ZeRO."""
+    """The best plan so far: batch time, width, data degree, family, its stages and modes first to
+    last, and at which stage of ZeRO."""
 
     cost_s: float
     width: Width
@@ -72,7 +77,9 @@ def decides(problem: PlacementProblem, family: Family) -> bool:
     """Whether the table gives the best plan of a family."""
     rules = problem.rules
     flat = rules.stage == "icml24" and over_flat_link_alone(problem)
-    return flat and family.pace_stages == 1 and family.in_flight_rule == "number" and problem.zero == 0
+    return (
+        flat and family.pace_stages == 1 and family.in_flight_rule == "number" and problem.zero == 0
+    )
 
 
 def _paces(problem: PlacementProblem, width: Width, family: Family) -> _Paces:
@@ -84,7 +91,8 @@ def _paces(problem: PlacementProblem, width: Width, family: Family) -> _Paces:
 
 
 def limits(paces: _Paces, guess_s: float) -> Floats:
-    """limit(S) for S = 0 .. most + 1, never rising, where ``most`` is the most stages that can beat the guess."""
+    """limit(S) for S = 0 .. most + 1, never rising, where ``most`` is the most stages that can beat
+    the guess."""
     with np.errstate(invalid="ignore"):
         allowed = np.where(np.isinf(paces.alpha), 0.0, guess_s * (1 + AGREEMENT) / paces.alpha)
     allowed[allowed < paces.least_s] = 0.0
@@ -102,7 +110,10 @@ def _require_room(width: Width, most: int) -> None:
     if size > MOST_TABLE_BYTES:
         raise InputError(
             f"widths.{width.graph.width}",
-            f"{sets:,} places to cut x {width.kinds} kinds x {most} stages need a table of {size / 2**30:.1f} GiB",
+            (
+                f"{sets:,} places to cut x {width.kinds} kinds x {most} stages need a table "
+                f"of {size / 2**30:.1f} GiB"
+            ),
             "merge layers",
         )
 
@@ -113,7 +124,9 @@ def _of_width(
     """The fastest plan of a width below ``bar_s``."""
     most = len(limit_s) - 2
     _require_room(width, most)
-    table = with_frozen(problem, width, stages_of(problem, width, kernels.longest_of(width.cut_sets, limit_s)), 1)
+    table = with_frozen(
+        problem, width, stages_of(problem, width, kernels.longest_of(width.cut_sets, limit_s)), 1
+    )
     room, in_flight = room_of(problem, 1), in_flight_of(family, problem.microbatches, None, most)
     free = np.zeros(len(width.cut_sets.size))
     g = kernels.bottleneck(width.cut_sets, table, room, in_flight, (width.kinds, free, limit_s))
@@ -121,7 +134,9 @@ def _of_width(
         width.taken, problem.devices, problem.microbatches, float(family.pace_stages), -1.0
     )
     sync_s = flat_link_s_per_byte(problem.rules.link_bytes_per_s or inf)
-    chosen = kernels.best_of_table(width.cut_sets, table, room, in_flight, (g, limit_s, degrees, sync_s, bar_s))
+    chosen = kernels.best_of_table(
+        width.cut_sets, table, room, in_flight, (g, limit_s, degrees, sync_s, bar_s)
+    )
     cost_s, first, unsplit, stages, data = chosen
     if not data:
         return None

@@ -1,8 +1,10 @@
-"""A layer graph as arrays for the kernels: layers, edges, and the closed sets that stages are cut from.
+"""A layer graph as arrays for the kernels: layers, edges, and the closed sets that stages are cut
+from.
 
-A set of layers is *closed* if it holds every successor of its layers: what is left for the later stages of a pipeline.
-From closed set U a stage X may be taken if U - X is closed too; taking the layers of X in topological order, every
-step is again a closed set, so all stages are walks along single removals. A chain of n layers has n + 1 closed sets.
+A set of layers is *closed* if it holds every successor of its layers: what is left for the later
+stages of a pipeline. From closed set U a stage X may be taken if U - X is closed too; taking the
+layers of X in topological order, every step is again a closed set, so all stages are walks along
+single removals. A chain of n layers has n + 1 closed sets.
 """
 
 from typing import NamedTuple
@@ -22,11 +24,12 @@ Flags = npt.NDArray[np.bool_]
 
 
 class CutSets(NamedTuple):
-    """Layers by position, edges grouped by head (``in_``) and by tail (``out_``), closed sets by ascending size.
+    """Layers by position, edges grouped by head (``in_``) and by tail (``out_``), closed sets by
+    ascending size.
 
-    Closed set 0 is empty and the last one is the whole graph. Set u loses layer ``step_layer[k]`` and becomes set
-    ``step_set[k]`` for ``step_start[u] <= k < step_start[u + 1]``, by ascending layer. ``unsplit`` counts layers of the
-    set that are not sharded, ``size`` all of them.
+    Closed set 0 is empty and the last one is the whole graph. Set u loses layer ``step_layer[k]``
+    and becomes set ``step_set[k]`` for ``step_start[u] <= k < step_start[u + 1]``, by ascending
+    layer. ``unsplit`` counts layers of the set that are not sharded, ``size`` all of them.
     """
 
     forward_s: Floats
@@ -49,11 +52,15 @@ class CutSets(NamedTuple):
 
 def is_chain(graph: LayerGraph) -> bool:
     """Whether only one topological order exists; edges that skip layers do not matter."""
-    return len({edge.tail for edge in graph.edges if edge.head == edge.tail + 1}) == len(graph.layers) - 1
+    return (
+        len({edge.tail for edge in graph.edges if edge.head == edge.tail + 1})
+        == len(graph.layers) - 1
+    )
 
 
 def closed_sets(graph: LayerGraph) -> tuple[list[int], list[list[tuple[int, int]]]]:
-    """All closed sets as bit masks by ascending size, and from each its removals (layer, index of what is left)."""
+    """All closed sets as bit masks by ascending size, and from each its removals (layer, index of
+    what is left)."""
     n = len(graph.layers)
     after = [0] * n
     before = [0] * n
@@ -70,11 +77,16 @@ def closed_sets(graph: LayerGraph) -> tuple[list[int], list[list[tuple[int, int]
                 bit = rest & -rest
                 rest ^= bit
                 if mask | bit not in found:
-                    found[mask | bit] = (addable ^ bit) | _opened(mask | bit, before[bit.bit_length() - 1], after)
+                    found[mask | bit] = (addable ^ bit) | _opened(
+                        mask | bit, before[bit.bit_length() - 1], after
+                    )
         if len(sets) + len(found) > MOST_CLOSED_SETS:
             raise InputError(
                 f"widths.{graph.width}.edges",
-                f"the layers branch into more than {MOST_CLOSED_SETS:,} sets that a pipeline could be cut at",
+                (
+                    f"the layers branch into more than {MOST_CLOSED_SETS:,} sets that a "
+                    "pipeline could be cut at"
+                ),
                 "merge layers that run in parallel, or add edges that put them in order",
             )
         level = found

@@ -1,4 +1,5 @@
-"""Compiled: which depths of a pipeline fit into memory, and the least time of every depth and number of replicas.
+"""Compiled: which depths of a pipeline fit into memory, and the least time of every depth and
+number of replicas.
 
 Closed sets are those of :mod:`phaze.placement.cut_sets`.
 """
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 
 @njit(cache=True, nogil=True)
-def depths_that_fit(cut_sets: "CutSets", table: StageTable, room: Room, in_flight: "Floats", kinds: int) -> "Ints":
+def depths_that_fit(
+    cut_sets: "CutSets", table: StageTable, room: Room, in_flight: "Floats", kinds: int
+) -> "Ints":
     """By (q, S): 1 if some cut into S stages of which q are unsplit fits."""
     sets, most = table.start.shape[0] - 1, in_flight.shape[0] - 1
     start, rests, fits = table.start, table.rest, np.zeros((most + 1, sets, kinds), np.int64)
@@ -51,11 +54,13 @@ def shape_rows(
     sums_s: "Floats",
     best: float,
 ) -> "tuple[Ints, Floats]":
-    """Every (stages, replicas, unsplit stages needed) with a lower bound on the batch time, end aside, below ``best``.
+    """Every (stages, replicas, unsplit stages needed) with a lower bound on the batch time, end
+    aside, below ``best``.
 
-    ``pace_s`` is P by (at least so many unsplit, S); ``degrees`` are width, devices, microbatches; ``multiples``
-    whether only multiples of S are allowed as microbatches of a replica, and the least multiple; ``family`` is slope,
-    offset and how often the sum of stages counts that is at least P; ``sums_s`` is what it counts with all, by S.
+    ``pace_s`` is P by (at least so many unsplit, S); ``degrees`` are width, devices, microbatches;
+    ``multiples`` whether only multiples of S are allowed as microbatches of a replica, and the
+    least multiple; ``family`` is slope, offset and how often the sum of stages counts that is at
+    least P; ``sums_s`` is what it counts with all, by S.
     """
     width, devices, microbatches = degrees
     (whole, fewest_rounds), (slope, offset, beta) = multiples, family
@@ -72,13 +77,20 @@ def shape_rows(
             if width * stages > devices // data:
                 needed = -(-(width * stages - devices // data) // (width - 1))
             least_s = pace_s[needed, stages]
-            bound = (rounds + slope * stages + offset) * least_s + max(sums_s[stages], beta * least_s)
+            bound = (rounds + slope * stages + offset) * least_s + max(
+                sums_s[stages], beta * least_s
+            )
             if bound >= best:
                 continue
             if count == bounds.shape[0]:
                 larger, more = np.empty((2 * count, 3), np.int64), np.empty(2 * count)
                 larger[:count], more[:count] = found, bounds
                 found, bounds = larger, more
-            found[count, 0], found[count, 1], found[count, 2], bounds[count] = stages, data, needed, bound
+            found[count, 0], found[count, 1], found[count, 2], bounds[count] = (
+                stages,
+                data,
+                needed,
+                bound,
+            )
             count += 1
     return found[:count], bounds[:count]

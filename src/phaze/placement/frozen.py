@@ -1,12 +1,14 @@
-r"""Weights that are not trained: every stage holds and gathers them like others; they have no gradient and no optimizer
-state, and nothing of them is reduced or stepped.
+r"""Weights that are not trained: every stage holds and gathers them like others; they have no
+gradient and no optimizer state, and nothing of them is reduced or stepped.
 
-    memory    F weight / d3 + f weight (1 - 1/d3)          beside the trained parameters of a stage          (frozen)
-    gather    v = sum of gather_d(h (w_l + z_l)),  u = v + sum of gather_d(g w_l)                             (z = 3)
+    memory    F weight / d3 + f weight (1 - 1/d3)          beside the trained parameters of a stage
+              (frozen)
+    gather    v = sum of gather_d(h (w_l + z_l)),  u = v + sum of gather_d(g w_l)
+              (z = 3)
 
-with F the frozen parameters of a stage, those that its layers share counted once, z_l the bytes of a layer's, and f
-those of the layer that has most, of two such layers where gathers run a layer ahead, at most F. Of experts that ranks
-share out e stands for d, as it does for trained ones.
+with F the frozen parameters of a stage, those that its layers share counted once, z_l the bytes of
+a layer's, and f those of the layer that has most, of two such layers where gathers run a layer
+ahead, at most F. Of experts that ranks share out e stands for d, as it does for trained ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,8 +25,8 @@ Held = tuple[ParameterState, ParameterState, ParameterState, ParameterState]
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """Bytes of the frozen weights of a layer, and of experts among them; ``tied_bytes`` of them it shares with all
-    layers that name the same ``tied``."""
+    """Bytes of the frozen weights of a layer, and of experts among them; ``tied_bytes`` of them it
+    shares with all layers that name the same ``tied``."""
 
     bytes: float = 0.0
     expert_bytes: float = 0.0
@@ -43,8 +45,9 @@ NO_FROZEN = Frozen()
 
 @dataclass(frozen=True, slots=True)
 class FrozenSums:
-    """Bytes of the frozen weights of a stage: of all dense ones, of the dense ones that are held whole at once, of
-    experts that ranks share out, and of the most of them in a layer; of one stage or of many."""
+    """Bytes of the frozen weights of a stage: of all dense ones, of the dense ones that are held
+    whole at once, of experts that ranks share out, and of the most of them in a layer; of one stage
+    or of many."""
 
     dense: float | Floats = 0.0
     largest: float | Floats = 0.0
@@ -67,19 +70,24 @@ def _apart(own: Sequence[Frozen], apart: bool) -> tuple[list[float], list[float]
 
 
 def frozen_sums(own: Sequence[Frozen], apart: bool, pairs: bool) -> FrozenSums:
-    """Those of the layers of one stage; ``apart``: experts are shared out over ranks of their own, ``pairs``: two
-    layers are gathered at once."""
+    """Those of the layers of one stage; ``apart``: experts are shared out over ranks of their own,
+    ``pairs``: two layers are gathered at once."""
     if not any(layer.bytes for layer in own):
         return NO_FROZEN_SUMS
     dense, experts = _apart(own, apart)
     names = {layer.tied: layer.tied_bytes for layer in own if layer.tied is not None}
     twice = sum(layer.tied_bytes for layer in own if layer.tied is not None) - sum(names.values())
     whole = sum(dense) - twice
-    return FrozenSums(whole, min((2 if pairs else 1) * max(dense), whole), sum(experts), max(experts))
+    return FrozenSums(
+        whole, min((2 if pairs else 1) * max(dense), whole), sum(experts), max(experts)
+    )
 
 
-def frozen_stages(own: Sequence[Frozen], apart: bool, pairs: bool, of_stages: Callable[[Floats], Floats]) -> FrozenSums:
-    """The same of many stages; ``of_stages`` sums an amount of each layer over the layers of every stage."""
+def frozen_stages(
+    own: Sequence[Frozen], apart: bool, pairs: bool, of_stages: Callable[[Floats], Floats]
+) -> FrozenSums:
+    """The same of many stages; ``of_stages`` sums an amount of each layer over the layers of every
+    stage."""
     dense, experts = (np.array(sizes) for sizes in _apart(own, apart))
 
     def most(amounts: Floats) -> Floats:

@@ -11,8 +11,9 @@ from phaze.placement.problem import RecomputeChoice
 class PlacementJob:
     """What a placement problem asks for beside its layers and the devices' memory.
 
-    ``chunks`` that interleaving may use beside 1; None: all that divide the blocks. ``headroom``: the share of memory
-    that a plan leaves free. ``shard``: ranks that share out state, 0: all with the same weights.
+    ``chunks`` that interleaving may use beside 1; None: all that divide the blocks. ``headroom``:
+    the share of memory that a plan leaves free. ``shard``: ranks that share out state, 0: all with
+    the same weights.
     """
 
     machine: Machine

@@ -1,20 +1,25 @@
-r"""The fastest plan where sums of stage times count: best first over shapes, each solved exactly by labels.
+r"""The fastest plan where sums of stage times count: best first over shapes, each solved exactly by
+labels.
 
 No plan of a shape (t, S, d, order, family) is faster than
 
-    alpha P(S) + beta max(C, P(S))      C the time of all layers at width t, of the S - 1 least transfers there and back
-                                        and of starting chunks; P(S) the least greatest stage time of a cut into S
-                                        stages, each transfer on its fastest level, in the memory that the most
-                                        replicas leave, with the fewest microbatches in flight (bottleneck table)
-      + E of max(W / S, largest layer)  W all parameters, as prices do not fall with size; where E is that of the first
-                                        stage, E of the smallest stage
+    alpha P(S) + beta max(C, P(S))      C the time of all layers at width t, of the S - 1 least
+                                        transfers there and back and of starting chunks; P(S) the
+                                        least greatest stage time of a cut into S stages, each
+                                        transfer on its fastest level, in the memory that the most
+                                        replicas leave, with the fewest microbatches in flight
+                                        (bottleneck table)
+      + E of max(W / S, largest layer)  W all parameters, as prices do not fall with size; where E
+                                        is that of the first stage, E of the smallest stage
 
-Where backward passes are split, beta counts not max(C, P(S)) but the fill terms of D at the sums of all layers, which
-no sum of greatest terms undercuts. So shapes are taken by that bound, and each is solved exactly
-(:func:`phaze.placement.label_kernels.best_cut`) until the next bound is no less than the best plan. P of v chunks is at
-least that of 1; it is computed only for families whose shapes may still win. The levels that a shape's boundaries cross
-bound its pace and its sum anew (:func:`phaze.placement.paces.sent_bound`); under ZeRO 2 and 3 what is exposed of their
-collectives joins C there. A depth at which nothing fits is left out at once: more replicas never need more memory.
+Where backward passes are split, beta counts not max(C, P(S)) but the fill terms of D at the sums of
+all layers, which no sum of greatest terms undercuts. So shapes are taken by that bound, and each is
+solved exactly (:func:`phaze.placement.label_kernels.best_cut`) until the next bound is no less than
+the best plan. P of v chunks is at least that of 1; it is computed only for families whose shapes
+may still win. The levels that a shape's boundaries cross bound its pace and its sum anew
+(:func:`phaze.placement.paces.sent_bound`); under ZeRO 2 and 3 what is exposed of their collectives
+joins C there. A depth at which nothing fits is left out at once: more replicas never need more
+memory.
 """
 
 import heapq
@@ -74,9 +79,13 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
     groups = np.zeros(len(width.saved.group_bytes))
     if shape.stages > 1:
         for g, count in enumerate(width.saved.group_size.tolist()):
-            groups[g] = tied_s(problem, shape, case.prices, count, float(width.saved.group_bytes[g]))
+            groups[g] = tied_s(
+                problem, shape, case.prices, count, float(width.saved.group_bytes[g])
+            )
     gathered = gathered_s(case, shape)
-    ahead_s, behind_s = gathered if problem.rules.prefetch == "stage" else (np.empty(0), np.empty(0))
+    ahead_s, behind_s = (
+        gathered if problem.rules.prefetch == "stage" else (np.empty(0), np.empty(0))
+    )
     rounds, (ends_s, size_of) = problem.rounds(shape.data), _ends(case, shape)
     return label_kernels.ShapeCosts(
         stages=shape.stages,
@@ -106,16 +115,28 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
     )
 
 
-def _completions(case: WidthCase, shape: Shape, costs: label_kernels.ShapeCosts, best_s: float) -> Floats:
-    """The table of completions that serves a shape; what it leaves out could not beat the best plan at any degree."""
+def _completions(
+    case: WidthCase, shape: Shape, costs: label_kernels.ShapeCosts, best_s: float
+) -> Floats:
+    """The table of completions that serves a shape; what it leaves out could not beat the best plan
+    at any degree."""
     problem = case.problem
     members: tuple[object, ...] = shared_members(case, shape) if problem.zero >= 2 else ()
     if problem.has_experts:  # the order of ends is that of the shape
         members = (*members, shape.data, shape.order)
     around = (float(costs.moves_s[-1, 0]) if case.family.chunks > 1 else 0.0, costs.unpaired)
-    key = ("least", costs.stages, costs.in_flight.tobytes(), shape.data if problem.zero >= 1 else 1, *around, *members)
+    key = (
+        "least",
+        costs.stages,
+        costs.in_flight.tobytes(),
+        shape.data if problem.zero >= 1 else 1,
+        *around,
+        *members,
+    )
     if key not in case.known:
-        alpha = case.family.alpha(problem.rounds(max(1, case.most_replicas(shape.stages))), shape.stages)
+        alpha = case.family.alpha(
+            problem.rounds(max(1, case.most_replicas(shape.stages))), shape.stages
+        )
         room_s = best_s - costs.beta * costs.least_s
         limit_s = room_s / alpha * (1 + AGREEMENT) if alpha > 0 else inf
         tables = [known for known in case.known if known[0] == "least"]
@@ -126,9 +147,10 @@ def _completions(case: WidthCase, shape: Shape, costs: label_kernels.ShapeCosts,
 
 
 def plain_key(case: WidthCase) -> tuple[int, int, str]:
-    """What P of a case is taken of: its width, its stage of ZeRO, and the family itself where its stages have one chunk
-    and whole backward passes, else 1F1B, which bounds that of chunks and of split backward passes: these have fewer
-    stages to choose from, no less to do and no less in flight."""
+    """What P of a case is taken of: its width, its stage of ZeRO, and the family itself where its
+    stages have one chunk and whole backward passes, else 1F1B, which bounds that of chunks and of
+    split backward passes: these have fewer stages to choose from, no less to do and no less in
+    flight."""
     simple = case.family.chunks == 1 and not case.family.split
     return id(case.width), case.problem.zero, case.family.name if simple else ONE_F_ONE_B.name
 
@@ -137,20 +159,27 @@ def plain_paces(case: WidthCase, known: PlainPaces) -> Floats:
     """P of that."""
     at = plain_key(case)
     if at not in known:
-        known[at] = paces(case if case.family.name == at[2] else replace(case, family=ONE_F_ONE_B, known={}))
+        known[at] = paces(
+            case if case.family.name == at[2] else replace(case, family=ONE_F_ONE_B, known={})
+        )
     return known[at]
 
 
 def best_by_labels(
-    cases: list[WidthCase], best: BottleneckPlan | None, below_s: float, plain: PlainPaces | None = None
+    cases: list[WidthCase],
+    best: BottleneckPlan | None,
+    below_s: float,
+    plain: PlainPaces | None = None,
 ) -> BottleneckPlan | None:
-    """The best plan of some cases, or ``best`` if none is faster than it or than ``below_s``; ``plain`` holds what
-    :func:`plain_paces` found before."""
+    """The best plan of some cases, or ``best`` if none is faster than it or than ``below_s``;
+    ``plain`` holds what :func:`plain_paces` found before."""
     best_s = below_s if best is None else best.cost_s
     plain = {} if plain is None else plain
     rows, bounds, owner = [], [], []
     for index, case in enumerate(cases):
-        for key in [key for key in case.known if key[0] == "least"]:  # completions below another limit
+        for key in [
+            key for key in case.known if key[0] == "least"
+        ]:  # completions below another limit
             del case.known[key]
         own_rows, own_bounds = rows_of(case, best_s, plain_paces(case, plain))
         rows.append(own_rows)
@@ -168,14 +197,20 @@ def _sharper(case: WidthCase, shape: Shape, needed: int, first_s: float) -> floa
     if family.chunks == 1 and not family.split:
         return first_s
     pace_s = pace(case, needed, shape.stages)
-    alpha, beta = family.alpha(case.problem.rounds(shape.data), shape.stages), family.beta(shape.stages)
+    alpha, beta = (
+        family.alpha(case.problem.rounds(shape.data), shape.stages),
+        family.beta(shape.stages),
+    )
     if family.split:
         return max(first_s, alpha * pace_s + beta * least_fill(case, shape.stages))
     return max(first_s, alpha * pace_s + max(beta * pace_s, float(least_sums(case)[shape.stages])))
 
 
 def _best_first(
-    cases: list[WidthCase], shapes: tuple[Ints, Floats, Ints], best: BottleneckPlan | None, best_s: float
+    cases: list[WidthCase],
+    shapes: tuple[Ints, Floats, Ints],
+    best: BottleneckPlan | None,
+    best_s: float,
 ) -> BottleneckPlan | None:
     table, first, case_of = shapes
     order, at, heap = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]]()
@@ -188,7 +223,11 @@ def _best_first(
         return case, Shape(case.width.graph.width, stages, data, name, chunks, family), needed
 
     while True:
-        while at < len(order) and first[order[at]] < best_s and (not heap or first[order[at]] <= heap[0][0]):
+        while (
+            at < len(order)
+            and first[order[at]] < best_s
+            and (not heap or first[order[at]] <= heap[0][0])
+        ):
             row = int(order[at])
             at += 1
             case, shape, needed = shape_of(row, 0)

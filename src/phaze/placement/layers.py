@@ -1,4 +1,5 @@
-"""Layer graphs: the layers of a model at one tensor width with their seconds and bytes, and the edges between them."""
+"""Layer graphs: the layers of a model at one tensor width with their seconds and bytes, and the
+edges between them."""
 
 import heapq
 from collections.abc import Iterable, Sequence
@@ -15,8 +16,9 @@ LARGEST = 1e24
 
 @dataclass(frozen=True, slots=True)
 class RecomputeOption:
-    """A layer in a mode beyond none, selective and full: bytes that every microbatch in flight keeps, bytes beside them
-    while the layer's backward runs, and seconds that run again or are exposed of copies to the host."""
+    """A layer in a mode beyond none, selective and full: bytes that every microbatch in flight
+    keeps, bytes beside them while the layer's backward runs, and seconds that run again or are
+    exposed of copies to the host."""
 
     name: Mode
     bytes: float
@@ -28,11 +30,12 @@ class RecomputeOption:
 class PlacedLayer:
     """One layer at one tensor width, all numbers of one device and one microbatch.
 
-    ``expert_bytes`` of its parameters are experts that ranks share out. Of ``backward_s`` the gradients of weights take
-    ``weight_s``, where that is known. ``tied`` names parameters it shares; ``block`` marks one of the equal blocks that
-    chunks are made of. ``live_bytes`` are held in every mode while it runs; ``buffer_bytes`` by a stage once for all
-    its layers of one ``kind``, a number (-1: a kind of its own). ``more`` are its modes between selective and full, the
-    same for all layers. ``frozen`` are its weights that are not trained, beside its parameters.
+    ``expert_bytes`` of its parameters are experts that ranks share out. Of ``backward_s`` the
+    gradients of weights take ``weight_s``, where that is known. ``tied`` names parameters it
+    shares; ``block`` marks one of the equal blocks that chunks are made of. ``live_bytes`` are held
+    in every mode while it runs; ``buffer_bytes`` by a stage once for all its layers of one
+    ``kind``, a number (-1: a kind of its own). ``more`` are its modes between selective and full,
+    the same for all layers. ``frozen`` are its weights that are not trained, beside its parameters.
     """
 
     id: int
@@ -62,7 +65,9 @@ class PlacedLayer:
             self._refuse()
         if self.weight_s is not None and not 0 <= self.weight_s <= self.backward_s:
             raise InputError(
-                f"layer {self.id}: weight_s", f"{self.weight_s!r} is out of range", "it is a part of backward_s"
+                f"layer {self.id}: weight_s",
+                f"{self.weight_s!r} is out of range",
+                "it is a part of backward_s",
             )
         if self.expert_bytes > self.parameter_bytes:
             raise InputError(
@@ -73,7 +78,13 @@ class PlacedLayer:
 
     def _refuse(self) -> None:
         """Say which amount is out of range."""
-        for name in ("forward_s", "backward_s", "parameter_bytes", "activation_bytes", "expert_bytes"):
+        for name in (
+            "forward_s",
+            "backward_s",
+            "parameter_bytes",
+            "activation_bytes",
+            "expert_bytes",
+        ):
             if not 0 <= getattr(self, name) < LARGEST:
                 raise InputError(
                     f"layer {self.id}: {name}",
@@ -108,7 +119,9 @@ class LayerGraph:
 
     def __post_init__(self) -> None:
         first: dict[tuple[object, ...], int] = {}
-        alike = tuple(first.setdefault(_all_but_id(layer), place) for place, layer in enumerate(self.layers))
+        alike = tuple(
+            first.setdefault(_all_but_id(layer), place) for place, layer in enumerate(self.layers)
+        )
         object.__setattr__(self, "alike", alike)
         _require_sound(self.width, [self.layers[place] for place in first.values()])
 
@@ -119,7 +132,8 @@ class LayerGraph:
 
 
 def _require_sound(width: int, layers: Sequence[PlacedLayer]) -> None:
-    """Refuse layers, each that differs from the others once, that contradict themselves or one another."""
+    """Refuse layers, each that differs from the others once, that contradict themselves or one
+    another."""
     tied, buffers = dict[str, float](), dict[int, float]()
     for layer in layers:
         where = f"widths.{width}: layer {layer.id}"
@@ -127,43 +141,74 @@ def _require_sound(width: int, layers: Sequence[PlacedLayer]) -> None:
         _require_options(where, layer, layers[0])
         if layer.tied is not None:
             if not 0 <= layer.tied_bytes <= layer.parameter_bytes:
-                raise InputError(where, f"tied_bytes {layer.tied_bytes!r} is out of range", "they are parameters of it")
+                raise InputError(
+                    where,
+                    f"tied_bytes {layer.tied_bytes!r} is out of range",
+                    "they are parameters of it",
+                )
             if tied.setdefault(layer.tied, layer.tied_bytes) != layer.tied_bytes:
-                raise InputError(where, f"'{layer.tied}' has other tied_bytes elsewhere", "give the same everywhere")
+                raise InputError(
+                    where,
+                    f"'{layer.tied}' has other tied_bytes elsewhere",
+                    "give the same everywhere",
+                )
 
 
 def _require_sizes(where: str, layer: PlacedLayer, buffers: dict[int, float]) -> None:
-    if layer.selective_bytes is not None and not 0 <= layer.selective_bytes <= layer.activation_bytes:
-        raise InputError(where, f"selective_bytes {layer.selective_bytes!r} is out of range", "keep no more than all")
+    if (
+        layer.selective_bytes is not None
+        and not 0 <= layer.selective_bytes <= layer.activation_bytes
+    ):
+        raise InputError(
+            where,
+            f"selective_bytes {layer.selective_bytes!r} is out of range",
+            "keep no more than all",
+        )
     for name, size in (("live_bytes", layer.live_bytes), ("buffer_bytes", layer.buffer_bytes)):
         if not 0 <= size < LARGEST:
             raise InputError(where, f"{name} {size!r} is out of range", "it must be at least 0")
     if not layer.frozen.is_sound:
-        raise InputError(where, f"frozen {layer.frozen!r} is out of range", "parts are at most all of it")
+        raise InputError(
+            where, f"frozen {layer.frozen!r} is out of range", "parts are at most all of it"
+        )
     if layer.kind >= 0 and buffers.setdefault(layer.kind, layer.buffer_bytes) != layer.buffer_bytes:
-        raise InputError(where, f"kind {layer.kind} has other buffer_bytes elsewhere", "give the same everywhere")
+        raise InputError(
+            where, f"kind {layer.kind} has other buffer_bytes elsewhere", "give the same everywhere"
+        )
     for name, value in (("selective_s", layer.selective_s), ("full_s", layer.full_s)):
         if value is not None and not 0 <= value <= layer.forward_s:
-            raise InputError(where, f"{name} {value!r} is out of range", "it is a part of forward_s")
+            raise InputError(
+                where, f"{name} {value!r} is out of range", "it is a part of forward_s"
+            )
 
 
 def _require_options(where: str, layer: PlacedLayer, first: PlacedLayer) -> None:
     if [option.name for option in layer.more] != [option.name for option in first.more]:
-        raise InputError(where, "it has other modes of recompute", "give all layers the same, in one order")
+        raise InputError(
+            where, "it has other modes of recompute", "give all layers the same, in one order"
+        )
     for option in layer.more:
         if not (0 <= option.bytes <= layer.activation_bytes and 0 <= option.live_bytes < LARGEST):
-            raise InputError(where, f"{option.name} keeps {option.bytes!r} bytes", "keep no more than all")
+            raise InputError(
+                where, f"{option.name} keeps {option.bytes!r} bytes", "keep no more than all"
+            )
         if not 0 <= option.again_s < LARGEST:
-            raise InputError(where, f"{option.name} takes {option.again_s!r} s", "it must be at least 0")
+            raise InputError(
+                where, f"{option.name} takes {option.again_s!r} s", "it must be at least 0"
+            )
 
 
 def require_same_layers(graphs: Sequence[LayerGraph]) -> None:
     """Refuse graphs that are not one model at several widths, each once and ascending."""
     if not graphs:
-        raise InputError("widths", "there is no tensor-parallel degree", "give the layers of at least one")
+        raise InputError(
+            "widths", "there is no tensor-parallel degree", "give the layers of at least one"
+        )
     widths = [graph.width for graph in graphs]
     if widths != sorted(set(widths)):
-        raise InputError("widths", f"the widths {widths} are not ascending", "give each once, in order")
+        raise InputError(
+            "widths", f"the widths {widths} are not ascending", "give each once, in order"
+        )
     first_ids = {layer.id for layer in graphs[0].layers}
     for graph in graphs[1:]:
         unlike = sorted(first_ids ^ {layer.id for layer in graph.layers})
@@ -175,7 +220,9 @@ def require_same_layers(graphs: Sequence[LayerGraph]) -> None:
             )
         if graph.option_names != graphs[0].option_names:
             where = f"widths.{graph.width}: layer {graph.layers[0].id}"
-            raise InputError(where, "it has other modes of recompute", "give all layers the same, in one order")
+            raise InputError(
+                where, "it has other modes of recompute", "give all layers the same, in one order"
+            )
 
 
 def require_weights(graphs: Sequence[LayerGraph], family: str) -> None:
@@ -188,9 +235,13 @@ def require_weights(graphs: Sequence[LayerGraph], family: str) -> None:
 
 
 def layer_graph(
-    width: int, layers: Sequence[PlacedLayer], edges: Iterable[tuple[int, int, float]], where: str = "widths"
+    width: int,
+    layers: Sequence[PlacedLayer],
+    edges: Iterable[tuple[int, int, float]],
+    where: str = "widths",
 ) -> LayerGraph:
-    """Sort layers topologically, ties by id; ``edges`` name layers by id. Faults are said with their path."""
+    """Sort layers topologically, ties by id; ``edges`` name layers by id. Faults are said with
+    their path."""
     place = f"{where}.{width}"
     if width < 1:
         raise InputError(place, f"width {width} is out of range", "it must be at least 1")
@@ -200,7 +251,9 @@ def layer_graph(
     if len(by_id) != len(layers):
         ids = [layer.id for layer in layers]
         twice = next(id_ for id_ in ids if ids.count(id_) > 1)
-        raise InputError(f"{place}.layers", f"the id {twice} appears twice", "give every layer its own id")
+        raise InputError(
+            f"{place}.layers", f"the id {twice} appears twice", "give every layer its own id"
+        )
     edge_list = list(edges)
     follows: dict[int, list[int]] = {id_: [] for id_ in by_id}
     waits = dict.fromkeys(by_id, 0)
@@ -208,19 +261,26 @@ def layer_graph(
         for end, name in ((tail, "from"), (head, "to")):
             if end not in by_id:
                 raise InputError(
-                    f"{place}.edges[{index}].{name}", f"there is no layer {end}", "name a layer of this width"
+                    f"{place}.edges[{index}].{name}",
+                    f"there is no layer {end}",
+                    "name a layer of this width",
                 )
         follows[tail].append(head)
         waits[head] += 1
     order = _topological(follows, waits)
     if len(order) < len(by_id):
         stuck = min(set(by_id) - set(order))
-        raise InputError(f"{place}.edges", f"the edges run in a cycle through or into layer {stuck}", "remove it")
+        raise InputError(
+            f"{place}.edges", f"the edges run in a cycle through or into layer {stuck}", "remove it"
+        )
     rank = {id_: position for position, id_ in enumerate(order)}
     return LayerGraph(
         width,
         tuple(by_id[id_] for id_ in order),
-        tuple(LayerEdge(*edge) for edge in sorted((rank[tail], rank[head], size) for tail, head, size in edge_list)),
+        tuple(
+            LayerEdge(*edge)
+            for edge in sorted((rank[tail], rank[head], size) for tail, head, size in edge_list)
+        ),
     )
 
 

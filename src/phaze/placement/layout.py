@@ -1,7 +1,9 @@
-"""Where a plan's groups lie in a cluster: the level that a boundary crosses, how many members meet at each level.
+"""Where a plan's groups lie in a cluster: the level that a boundary crosses, how many members meet
+at each level.
 
-Devices are numbered with the innermost level filled first; U_l devices make a group of level l. Two tensor groups that
-follow each other share a group of level l if the devices from the first of the one to the last of the other do.
+Devices are numbered with the innermost level filled first; U_l devices make a group of level l. Two
+tensor groups that follow each other share a group of level l if the devices from the first of the
+one to the last of the other do.
 """
 
 from itertools import accumulate
@@ -16,8 +18,8 @@ from phaze.placement.rules import Order
 
 Ints = npt.NDArray[np.int64]
 
-# Levels may join more devices than 64 bits count; a plan numbers far fewer, and a group that holds more than this holds
-# them all.
+# Levels may join more devices than 64 bits count; a plan numbers far fewer, and a group that holds
+# more than this holds them all.
 MOST_NUMBERED = 2**62
 
 
@@ -45,7 +47,8 @@ def _levels(first: Ints, last: Ints, sizes: Ints) -> Ints:
 
 
 def boundary_levels(cluster: Cluster, shape: Shape) -> Ints:
-    """The level that each boundary crosses in the replica where it crosses most, first boundary first."""
+    """The level that each boundary crosses in the replica where it crosses most, first boundary
+    first."""
     tensor, stages, data = shape.tensor, shape.stages, shape.data
     if len(cluster.levels) == 1:
         return np.zeros(stages - 1, np.int64)
@@ -60,12 +63,18 @@ def boundary_levels(cluster: Cluster, shape: Shape) -> Ints:
 
 def boundary_levels_of(cluster: Cluster, shape: Shape) -> Ints:
     """The same for every number of replicas up to those of the shape, [replicas, boundaries]."""
-    tensor, boundary, many = shape.tensor, np.arange(shape.stages - 1), np.arange(1, shape.data + 1)[:, None]
+    tensor, boundary, many = (
+        shape.tensor,
+        np.arange(shape.stages - 1),
+        np.arange(1, shape.data + 1)[:, None],
+    )
     if shape.order == "data":
         begin = boundary * many * tensor
         return _levels(begin, begin + 2 * many * tensor - 1, group_sizes(cluster))
     begin = ((many - 1) * shape.stages + boundary) * tensor
-    return np.maximum.accumulate(_levels(begin, begin + 2 * tensor - 1, group_sizes(cluster)), axis=0)
+    return np.maximum.accumulate(
+        _levels(begin, begin + 2 * tensor - 1, group_sizes(cluster)), axis=0
+    )
 
 
 def outermost_level(cluster: Cluster, shape: Shape) -> int:

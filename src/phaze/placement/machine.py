@@ -7,16 +7,19 @@ from phaze.hardware.cluster import Cluster
 from phaze.hardware.formats import PLAIN, RECIPES, WIDE, Precision, Recipe
 from phaze.hardware.stack import Stack
 
-# The exponent of the soft maximum of device and host: a host as slow as the device costs a quarter more.
+# The exponent of the soft maximum of device and host: a host as slow as the device costs a quarter
+# more.
 SOFTNESS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a pass depends on beside the chip: the network, the software, and how far their figures are measured.
+    """What a pass depends on beside the chip: the network, the software, and how far their figures
+    are measured.
 
-    ``residency``: what is still in the global buffer spares a trip to HBM. ``precision`` by its full name.
-    ``host_bytes_per_s``: between a device and the memory of its host, one way; None where nothing is known of it.
+    ``residency``: what is still in the global buffer spares a trip to HBM. ``precision`` by its
+    full name. ``host_bytes_per_s``: between a device and the memory of its host, one way; None
+    where nothing is known of it.
     """
 
     cluster: Cluster

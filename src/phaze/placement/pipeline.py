@@ -1,8 +1,9 @@
-"""What any given plan costs: every formula of :mod:`phaze.placement.problem`, line by line, without a solver.
+"""What any given plan costs: every formula of :mod:`phaze.placement.problem`, line by line, without
+a solver.
 
-A plan is a shape and its stages in pipeline order, each with its layers and its recompute mode. A plan that breaks the
-structure (a layer lost, an edge backwards, too many devices) is refused; one that does not fit into memory is priced
-all the same, and :func:`fits` tells.
+A plan is a shape and its stages in pipeline order, each with its layers and its recompute mode. A
+plan that breaks the structure (a layer lost, an edge backwards, too many devices) is refused; one
+that does not fit into memory is priced all the same, and :func:`fits` tells.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,8 +28,11 @@ from phaze.placement.structure import StageCut, require_degrees, require_modes, 
 Floats = npt.NDArray[np.float64]
 
 
-def fits_at(problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut], stages: Iterable[int]) -> bool:
-    """Whether the stages of these numbers fit into memory when the plan has the shape and these cuts."""
+def fits_at(
+    problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut], stages: Iterable[int]
+) -> bool:
+    """Whether the stages of these numbers fit into memory when the plan has the shape and these
+    cuts."""
     graph = problem.graph(shape.tensor)
     owner = {id_: index for index, cut in enumerate(cuts) for id_ in cut.layers}
     place, graph_edges = (
@@ -37,7 +41,12 @@ def fits_at(problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut], s
     )
     family, held_bytes = problem.family(shape.family, shape.chunks), HeldBytes.of(problem, shape)
     for number in stages:
-        sums = sums_of(problem, cuts[number].mode, sorted(place[id_] for id_ in cuts[number].layers), graph_edges)
+        sums = sums_of(
+            problem,
+            cuts[number].mode,
+            sorted(place[id_] for id_ in cuts[number].layers),
+            graph_edges,
+        )
         in_flight = family.in_flight(problem.rounds(shape.data), len(cuts) - number, len(cuts))
         if not problem.fits(memory_of(problem, held_bytes, sums, in_flight).total_bytes):
             return False
@@ -45,10 +54,14 @@ def fits_at(problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut], s
 
 
 def _transfers(
-    problem: PlacementProblem, shape: Shape, family: Family, owner: dict[int, int], prices: NetworkPrices
+    problem: PlacementProblem,
+    shape: Shape,
+    family: Family,
+    owner: dict[int, int],
+    prices: NetworkPrices,
 ) -> list[float]:
-    """What a microbatch takes to cross every boundary, the entry of the first stage and the exit of the last included:
-    v x, and v - 1 times the way around at both ends."""
+    """What a microbatch takes to cross every boundary, the entry of the first stage and the exit of
+    the last included: v x, and v - 1 times the way around at both ends."""
     graph = problem.graph(shape.tensor)
     if problem.rules.stage != "layers":
         return [0.0] * (shape.stages + 1)
@@ -62,7 +75,9 @@ def _transfers(
     def once(level: int, size: float) -> float:
         return float(prices.transfer_s(level, np.array([size / lanes]))[0])
 
-    between = [shape.chunks * once(level, size) for level, size in zip(levels, carried, strict=True)]
+    between = [
+        shape.chunks * once(level, size) for level, size in zip(levels, carried, strict=True)
+    ]
     # A family without them must not be asked for a price: one stage has no level to cross.
     wraps = family.wraparound_transfers
     wraparound_s = wraps * once(max(levels, default=0), wraparound_bytes(graph)) if wraps else 0.0
@@ -76,7 +91,8 @@ def _collectives(
     if problem.zero < 2:
         return [(np.empty(0), np.empty(0)) for _ in sums]
     sizes, experts = (
-        np.array([size for stage in sums for size in getattr(stage, name)]) for name in ("layer_bytes", "layer_experts")
+        np.array([size for stage in sums for size in getattr(stage, name)])
+        for name in ("layer_bytes", "layer_experts")
     )
     ends = np.cumsum([len(stage.layer_bytes) for stage in sums])[:-1]
     frozen = [layer for stage in sums for layer in stage.layer_frozen]
@@ -84,8 +100,11 @@ def _collectives(
     return list(zip(np.split(ahead_s, ends), np.split(behind_s, ends), strict=True))
 
 
-def _passes(problem: PlacementProblem, sums: StageSums, collectives_s: tuple[Floats, Floats]) -> tuple[float, float]:
-    """Forward and backward of a stage without transfers, with what is exposed of the collectives of ZeRO 2 and 3."""
+def _passes(
+    problem: PlacementProblem, sums: StageSums, collectives_s: tuple[Floats, Floats]
+) -> tuple[float, float]:
+    """Forward and backward of a stage without transfers, with what is exposed of the collectives of
+    ZeRO 2 and 3."""
     forward_s = sums.forward_s + sums.waiting_s[0]
     backward_s = sums.again_s + sums.backward_s + sums.waiting_s[1]
     if problem.zero < 2:
@@ -107,7 +126,8 @@ def _end(
 ) -> tuple[float, float]:
     """Synchronisation and step of the stage whose end is the last."""
     sizes, experts = (
-        np.array([getattr(stage, name) for stage in counted]) for name in ("parameter_bytes", "expert_bytes")
+        np.array([getattr(stage, name) for stage in counted])
+        for name in ("parameter_bytes", "expert_bytes")
     )
     syncs_s = batch_end.synchronisation_s(problem, shape, prices, sizes, experts_bytes=experts)
     steps_s = batch_end.step_s(problem, shape, sizes, experts)
@@ -116,11 +136,14 @@ def _end(
 
 
 def overlapped(work_s: float, collectives_s: float, hidden: float) -> float:
-    """Work and collectives of which at most the share ``hidden`` is overlapped: max(w + (1 - h) c, c)."""
+    """Work and collectives of which at most the share ``hidden`` is overlapped: max(w + (1 - h) c,
+    c)."""
     return max(work_s + (1 - hidden) * collectives_s, collectives_s)
 
 
-def _tied(problem: PlacementProblem, shape: Shape, owner: dict[int, int], prices: NetworkPrices) -> float:
+def _tied(
+    problem: PlacementProblem, shape: Shape, owner: dict[int, int], prices: NetworkPrices
+) -> float:
     """Y: an all-reduce for each group of tied layers that lies in several stages."""
     groups: dict[str, list[int]] = {}
     sizes: dict[str, float] = {}
@@ -129,40 +152,61 @@ def _tied(problem: PlacementProblem, shape: Shape, owner: dict[int, int], prices
             groups.setdefault(layer.tied, []).append(owner[layer.id])
             sizes[layer.tied] = layer.tied_bytes
     crossing = {name: stages for name, stages in groups.items() if len(set(stages)) > 1}
-    return sum(batch_end.tied_s(problem, shape, prices, len(stages), sizes[name]) for name, stages in crossing.items())
+    return sum(
+        batch_end.tied_s(problem, shape, prices, len(stages), sizes[name])
+        for name, stages in crossing.items()
+    )
 
 
 def price(
-    problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut], prices: NetworkPrices, simulated: bool = True
+    problem: PlacementProblem,
+    shape: Shape,
+    cuts: Sequence[StageCut],
+    prices: NetworkPrices,
+    simulated: bool = True,
 ) -> Plan:
-    """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is 0. Its events are
-    run if it is to be ``simulated``."""
+    """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is
+    0. Its events are run if it is to be ``simulated``."""
     graph = problem.graph(shape.tensor)
     family = problem.family(shape.family, shape.chunks)
     owner = require_structure(problem, graph, shape, cuts)
-    split = {layer.id for layer in graph.layers if layer.sharded or not problem.rules.unsplit_stages}
+    split = {
+        layer.id for layer in graph.layers if layer.sharded or not problem.rules.unsplit_stages
+    }
     devices = [1 if split.isdisjoint(cut.layers) else shape.tensor for cut in cuts]
     require_degrees(problem, shape, family, sum(devices))
     require_modes(family, cuts)
     moves, rounds = _transfers(problem, shape, family, owner, prices), problem.rounds(shape.data)
     each, sums = stage_sums(problem, graph, cuts, owner)
-    collectives_s, held_bytes = _collectives(problem, shape, prices, sums), HeldBytes.of(problem, shape)
+    collectives_s, held_bytes = (
+        _collectives(problem, shape, prices, sums),
+        HeldBytes.of(problem, shape),
+    )
     stages, start_s = [], starts_s(problem, family)
-    unpaired, apart = problem.rules.unpaired_share(family, rounds, len(cuts)), problem.rules.overlaps(family)
+    unpaired, apart = (
+        problem.rules.unpaired_share(family, rounds, len(cuts)),
+        problem.rules.overlaps(family),
+    )
     for i, (cut, stage_sum) in enumerate(zip(cuts, sums, strict=True)):
         works = zip(_passes(problem, stage_sum, collectives_s[i]), moves[i : i + 2], strict=True)
         seconds = [timed(work_s, moved_s, start_s, unpaired, apart) for work_s, moved_s in works]
-        memory = memory_of(problem, held_bytes, stage_sum, family.in_flight(rounds, len(cuts) - i, len(cuts)))
+        memory = memory_of(
+            problem, held_bytes, stage_sum, family.in_flight(rounds, len(cuts) - i, len(cuts))
+        )
         ids = tuple(graph.layers[p].id for p in each[i])
         weight_s = stage_sum.weight_s if family.split else 0.0
         (forward_s, ahead_s, into_s), (backward_s, behind_s, back_s) = seconds
         times_s = (forward_s, backward_s, ahead_s + behind_s)
         stages.append(Stage(ids, devices[i], cut.mode, *times_s, memory, weight_s, into_s, back_s))
-    sync_s, step_s = _end(problem, shape, prices, sums[:1] if problem.rules.end == "first" else sums)
+    sync_s, step_s = _end(
+        problem, shape, prices, sums[:1] if problem.rules.end == "first" else sums
+    )
     tied_s = _tied(problem, shape, owner, prices)
     pace_s = max(stage.time_s for stage in stages)
     if family.separate_passes:
-        pace_s = max(stage.forward_s for stage in stages) + max(stage.backward_s for stage in stages)
+        pace_s = max(stage.forward_s for stage in stages) + max(
+            stage.backward_s for stage in stages
+        )
     counted_s = sum(counted(family, len(cuts), stage) for stage in stages)
     pipeline_s = family.alpha(rounds, len(cuts)) * pace_s + family.beta(len(cuts)) * counted_s
     batch_s = pipeline_s + sync_s + step_s + tied_s
@@ -178,11 +222,14 @@ def price(
     )
     name, order = problem.rules.name, shape.order
     degrees = (order, shape.chunks, family.name, problem.sharing)
-    plan = Plan(name, shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, *degrees)
+    plan = Plan(
+        name, shape.tensor, shape.data, tuple(stages), batch_s, 0.0, 0.0, breakdown, *degrees
+    )
     if not simulated:
         return plan
     end_s = replica_seconds(plan, family, rounds) + sync_s + step_s + tied_s
-    # Where every stage is given the common pace the events never take longer (docs/placement.md); rounding aside.
+    # Where every stage is given the common pace the events never take longer (docs/placement.md);
+    # rounding aside.
     return replace(plan, simulated_s=min(end_s, batch_s) if family.pace_stages else end_s)
 
 

@@ -19,16 +19,25 @@ class Memory:
 
     @property
     def total_bytes(self) -> float:
-        return self.parameters + self.gradients + self.optimizer + self.activations + self.in_flight + self.reserve
+        return (
+            self.parameters
+            + self.gradients
+            + self.optimizer
+            + self.activations
+            + self.in_flight
+            + self.reserve
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a plan and what it costs; ``forward_s`` and ``backward_s`` include waiting and recomputing.
+    """One stage of a plan and what it costs; ``forward_s`` and ``backward_s`` include waiting and
+    recomputing.
 
-    Of ``backward_s`` the gradients of weights take ``weight_s``, where a family runs them apart from those of inputs.
-    Overlapped transfers are apart from both passes: ``forward_transfer_s`` across the entry of the stage,
-    ``backward_transfer_s`` across its exit. ``time_s`` is what it takes at the pace of the pipeline.
+    Of ``backward_s`` the gradients of weights take ``weight_s``, where a family runs them apart
+    from those of inputs. Overlapped transfers are apart from both passes: ``forward_transfer_s``
+    across the entry of the stage, ``backward_transfer_s`` across its exit. ``time_s`` is what it
+    takes at the pace of the pipeline.
     """
 
     layers: tuple[int, ...]
@@ -52,9 +61,10 @@ class Stage:
 class Breakdown:
     """Where the batch time goes; the terms sum to it.
 
-    Terms of a microbatch are those of the slowest stage, times the microbatches of a replica; ``bubble_s`` is the time
-    of the other stages and of waiting for them. ``synchronisation_s`` holds what is exposed of all collectives over
-    replicas, ``tied_s`` the reductions of parameters that layers of several stages share.
+    Terms of a microbatch are those of the slowest stage, times the microbatches of a replica;
+    ``bubble_s`` is the time of the other stages and of waiting for them. ``synchronisation_s``
+    holds what is exposed of all collectives over replicas, ``tied_s`` the reductions of parameters
+    that layers of several stages share.
     """
 
     forward_s: float
@@ -69,12 +79,13 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A priced split under the named rules: ``tensor`` wide, ``data`` replicas of a pipeline of ``stages``.
+    """A priced split under the named rules: ``tensor`` wide, ``data`` replicas of a pipeline of
+    ``stages``.
 
-    ``order`` says what lies next to each other beyond tensor groups where a network has levels: the stages of a replica
-    (``pipeline``) or the replicas of a stage (``data``). ``chunks`` of a stage take turns (interleaved 1F1B). With
-    ranks that share a sequence ``tensor`` counts these too: it is the devices of a stage in one replica. ``family`` is
-    the name of its pipeline schedule.
+    ``order`` says what lies next to each other beyond tensor groups where a network has levels: the
+    stages of a replica (``pipeline``) or the replicas of a stage (``data``). ``chunks`` of a stage
+    take turns (interleaved 1F1B). With ranks that share a sequence ``tensor`` counts these too: it
+    is the devices of a stage in one replica. ``family`` is the name of its pipeline schedule.
     """
 
     rules: str

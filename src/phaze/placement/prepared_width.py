@@ -1,4 +1,5 @@
-"""One width of a problem made ready for the kernels: its stage table, transfers, limits and sums."""
+"""One width of a problem made ready for the kernels: its stage table, transfers, limits and
+sums."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -30,11 +31,11 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """One width: its closed sets, what layers save, devices of a split stage, how many numbers of unsplit stages are
-    told apart, depth at the most, and sums.
+    """One width: its closed sets, what layers save, devices of a split stage, how many numbers of
+    unsplit stages are told apart, depth at the most, and sums.
 
-    ``moves_s`` are transfers by level and closed set, 0 where edges arrive inside stages; ``wraparound_s`` by level
-    those from the last stage to the first.
+    ``moves_s`` are transfers by level and closed set, 0 where edges arrive inside stages;
+    ``wraparound_s`` by level those from the last stage to the first.
     """
 
     graph: LayerGraph
@@ -52,7 +53,9 @@ class Width:
 
     def fewest_devices(self, stages: Ints) -> Ints:
         """The fewest devices that so many stages take."""
-        return self.taken * np.maximum(stages - (self.kinds - 1), 0) + np.minimum(stages, self.kinds - 1)
+        return self.taken * np.maximum(stages - (self.kinds - 1), 0) + np.minimum(
+            stages, self.kinds - 1
+        )
 
     @property
     def grows(self) -> bool:
@@ -74,7 +77,11 @@ def _saved(problem: PlacementProblem, graph: LayerGraph, cut_sets: CutSets) -> S
     )
     names = sorted({layer.tied for layer in layers if layer.tied is not None})
     group = np.full(len(layers), -1)
-    sizes, members, last = np.zeros(len(names)), np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
+    sizes, members, last = (
+        np.zeros(len(names)),
+        np.zeros(len(names), np.int64),
+        np.zeros(len(names), np.int64),
+    )
     for i, layer in enumerate(layers):
         if layer.selective_bytes is not None:
             kept_bytes[i, 1], again[i, 1] = layer.selective_bytes, layer.selective_s
@@ -92,11 +99,27 @@ def _saved(problem: PlacementProblem, graph: LayerGraph, cut_sets: CutSets) -> S
     if layers[0].more:
         live[:, 2:-1] = [[option.live_bytes for option in layer.more] for layer in layers]
     live += np.array([layer.live_bytes for layer in layers])[:, None]
-    buffers, kind = np.array([layer.buffer_bytes for layer in layers]), np.zeros(len(layers), np.int64)
+    buffers, kind = (
+        np.array([layer.buffer_bytes for layer in layers]),
+        np.zeros(len(layers), np.int64),
+    )
     if buffers.any():
         kind[:] = _kinds(layers, buffers)
     pairs = 1.0 if problem.gathers_pairs else 0.0
-    return Saved(kept_bytes, again, group, sizes, members, last, block, float(link or 0.0), live, buffers, kind, pairs)
+    return Saved(
+        kept_bytes,
+        again,
+        group,
+        sizes,
+        members,
+        last,
+        block,
+        float(link or 0.0),
+        live,
+        buffers,
+        kind,
+        pairs,
+    )
 
 
 def _kinds(layers: Sequence[PlacedLayer], buffers: Floats) -> list[int]:
@@ -105,7 +128,9 @@ def _kinds(layers: Sequence[PlacedLayer], buffers: Floats) -> list[int]:
     numbers = dict.fromkeys(kinds, 0)
     numbers |= {
         kind: number
-        for number, kind in enumerate(dict.fromkeys(k for k, size in zip(kinds, buffers, strict=True) if size > 0))
+        for number, kind in enumerate(
+            dict.fromkeys(k for k, size in zip(kinds, buffers, strict=True) if size > 0)
+        )
     }
     return [min(numbers[kind], MOST_KINDS) for kind in kinds]
 
@@ -116,12 +141,17 @@ def kind_of(layers: Sequence[PlacedLayer], position: int) -> int:
 
 
 def wraparound_bytes(graph: LayerGraph) -> float:
-    """The most bytes between two blocks in the order of layers: what a chunk sends from the last stage to the first."""
+    """The most bytes between two blocks in the order of layers: what a chunk sends from the last
+    stage to the first."""
     blocks = [i for i, layer in enumerate(graph.layers) if layer.block]
     carried = np.zeros(len(graph.layers))
     for edge in graph.edges:
         carried[edge.tail : edge.head] += edge.size_bytes
-    return float(carried[blocks[0] : blocks[-1]].max(initial=0.0)) if blocks else float(carried.max(initial=0.0))
+    return (
+        float(carried[blocks[0] : blocks[-1]].max(initial=0.0))
+        if blocks
+        else float(carried.max(initial=0.0))
+    )
 
 
 def prepared(problem: PlacementProblem, graph: LayerGraph, prices: NetworkPrices) -> Width:
@@ -130,7 +160,10 @@ def prepared(problem: PlacementProblem, graph: LayerGraph, prices: NetworkPrices
     saved = _saved(problem, graph, cut_sets)
     plain, n = int(cut_sets.unsplit[-1]), len(graph.layers)
     unsplit = problem.rules.unsplit_stages and graph.width > 1
-    taken, kinds = (1 if unsplit and plain == n else graph.width), (plain + 1 if unsplit and plain < n else 1)
+    taken, kinds = (
+        (1 if unsplit and plain == n else graph.width),
+        (plain + 1 if unsplit and plain < n else 1),
+    )
     few = min(kinds - 1, problem.devices)
     depth = min(n, few + (problem.devices - few) // taken)
     levels, sets = len(problem.cluster.levels), len(cut_sets.size)
@@ -160,7 +193,8 @@ def prepared(problem: PlacementProblem, graph: LayerGraph, prices: NetworkPrices
 
 
 def retimed(width: Width, forward_s: Floats, backward_s: Floats) -> Width:
-    """The width with other seconds of its layers, by position, which a full recompute runs forward as a whole."""
+    """The width with other seconds of its layers, by position, which a full recompute runs forward
+    as a whole."""
     # Kernels are shipped for contiguous arrays: a column of many chips would be compiled for anew.
     forward_s, backward_s = np.ascontiguousarray(forward_s), np.ascontiguousarray(backward_s)
     cut_sets = width.cut_sets._replace(forward_s=forward_s, backward_s=backward_s)
@@ -188,14 +222,17 @@ def room_of(
     family: Family | None = None,
     modes: tuple[Ints, Ints] | None = None,
 ) -> Room:
-    """What a stage of a ``width`` must fit into when there are so many replicas, and how a family may recompute it;
-    ``modes`` are :func:`allowed_modes` where they are known."""
+    """What a stage of a ``width`` must fit into when there are so many replicas, and how a family
+    may recompute it; ``modes`` are :func:`allowed_modes` where they are known."""
     there = problem.available_bytes * (1 + ROUNDING) - problem.reserve_bytes
     held_bytes, working = problem.held(data).total, problem.working(data).total
     sent, flags = problem.sent_bytes, allowed_modes(problem, family) if modes is None else modes
     more = most = 0.0
     if problem.has_experts:
-        more, most = problem.held_experts(width, data).total - held_bytes, problem.working_experts(width, data).total
+        more, most = (
+            problem.held_experts(width, data).total - held_bytes,
+            problem.working_experts(width, data).total,
+        )
     return Room(there, held_bytes / sent, working / sent, more / sent, most / sent, *flags)
 
 
@@ -205,11 +242,15 @@ def stages_of(problem: PlacementProblem, width: Width, limit_s: Floats | None = 
     limit = np.full(sets, inf) if limit_s is None else limit_s
     device = room_of(problem, max(1, min(problem.devices, problem.microbatches)), width.graph.width)
     device = device._replace(state=device.state + min(0.0, device.experts))
-    count, table = stage_kernels.stage_table(width.cut_sets, width.saved, device, limit, n * (n + 1) // 2)
+    count, table = stage_kernels.stage_table(
+        width.cut_sets, width.saved, device, limit, n * (n + 1) // 2
+    )
     if count > len(table.rest):
         if count > MOST_STAGES:
             raise InputError(
-                f"widths.{width.graph.width}.edges", f"the layers branch into {count:,} possible stages", "merge layers"
+                f"widths.{width.graph.width}.edges",
+                f"the layers branch into {count:,} possible stages",
+                "merge layers",
             )
         count, table = stage_kernels.stage_table(width.cut_sets, width.saved, device, limit, count)
     table = table._replace(**{n: getattr(table, n)[:count] for n in table._fields if n != "start"})
@@ -227,19 +268,26 @@ def _over_stages(width: Width, table: StageTable) -> Callable[[Floats], Floats]:
     return of_stages
 
 
-def with_frozen(problem: PlacementProblem, width: Width, table: StageTable, data: int) -> StageTable:
-    """The table with the frozen weights that a device holds in so many replicas, among the bytes of every stage that
-    depend on no mode; as it is where there are none."""
+def with_frozen(
+    problem: PlacementProblem, width: Width, table: StageTable, data: int
+) -> StageTable:
+    """The table with the frozen weights that a device holds in so many replicas, among the bytes of
+    every stage that depend on no mode; as it is where there are none."""
     frozen = [layer.frozen for layer in problem.graph(width.graph.width).layers]
     if not any(layer.bytes for layer in frozen):
         return table
-    sums = frozen_stages(frozen, problem.has_experts, problem.gathers_pairs, _over_stages(width, table))
+    sums = frozen_stages(
+        frozen, problem.has_experts, problem.gathers_pairs, _over_stages(width, table)
+    )
     held_bytes = HeldBytes.of_degrees(problem, width.graph.width, data)
-    return table._replace(buffer_bytes=table.buffer_bytes + sums.held_bytes(held_bytes.each, problem.sent_bytes))
+    return table._replace(
+        buffer_bytes=table.buffer_bytes + sums.held_bytes(held_bytes.each, problem.sent_bytes)
+    )
 
 
 def _with_experts(width: Width, table: StageTable) -> StageTable:
-    """The table with the bytes of experts of every stage, and the most that a layer of it has of either kind."""
+    """The table with the bytes of experts of every stage, and the most that a layer of it has of
+    either kind."""
     experts = np.array([layer.expert_bytes for layer in width.graph.layers])
     dense = np.array([layer.parameter_bytes for layer in width.graph.layers]) - experts
     of_stages = _over_stages(width, table)
@@ -250,7 +298,9 @@ def _with_experts(width: Width, table: StageTable) -> StageTable:
             largest[of_stages((amounts == size).astype(np.float64)) > 0.5] = size
         return largest
 
-    return table._replace(expert_bytes=of_stages(experts), largest_bytes=most(dense), most_expert_bytes=most(experts))
+    return table._replace(
+        expert_bytes=of_stages(experts), largest_bytes=most(dense), most_expert_bytes=most(experts)
+    )
 
 
 def inside(cut_sets: CutSets, amounts: Floats) -> Floats:
@@ -277,17 +327,24 @@ def whole_blocks(table: StageTable, chunks: int) -> StageTable:
 
 
 def in_flight_of(family: Family, microbatches: int, stages: int | None, depth: int) -> Floats:
-    """Microbatches in flight by stage number, 0 .. ``depth``; of the depth where each is least if none is given."""
+    """Microbatches in flight by stage number, 0 .. ``depth``; of the depth where each is least if
+    none is given."""
     if family.in_flight_rule == "all":
         return np.full(depth + 1, float(microbatches))
     numbers = np.arange(float(depth + 1))
-    in_flight = family.uncapped(numbers, numbers if stages is None else np.full(depth + 1, float(stages)))
-    return in_flight if family.in_flight_rule == "number" else np.minimum(in_flight, float(microbatches))
+    in_flight = family.uncapped(
+        numbers, numbers if stages is None else np.full(depth + 1, float(stages))
+    )
+    return (
+        in_flight
+        if family.in_flight_rule == "number"
+        else np.minimum(in_flight, float(microbatches))
+    )
 
 
 def transfers_of(width: Width, family: Family, level: int | None) -> Floats:
-    """Transfers by level and closed set as the family's chunks make them; the last row at the ends of the pipeline,
-    around it across ``level``, or the least of any."""
+    """Transfers by level and closed set as the family's chunks make them; the last row at the ends
+    of the pipeline, around it across ``level``, or the least of any."""
     moves = family.chunks * width.moves_s
     around = width.wraparound_s.min() if level is None else width.wraparound_s[level]
     moves[-1] += family.wraparound_transfers * around

@@ -1,67 +1,82 @@
-r"""What a split of a model over the devices of a cluster costs, as closed formulas, and the values that state it.
+r"""What a split of a model over the devices of a cluster costs, as closed formulas, and the values
+that state it.
 
-A model is a graph of layers for each tensor width t. Layer l takes f_l seconds forward and b_l backward, holds w_l
-bytes of parameters and A_l bytes of activations a microbatch; edge e carries |e| bytes. There are K devices of H bytes
-and a batch of M microbatches. *Stages* X_1 .. X_S in pipeline order are a partition of the layers in which no edge goes
-backwards; stage i has the number s = S - i + 1, from the end. Its layers run one after another in topological order,
-ties by id: x_1 .. x_n. A pipeline runs in d *replicas* of m = ceil(M / d) microbatches each. A stage takes t devices,
-or 1 if the rules let it be *unsplit* and none of its layers is sharded; replicas take K devices at the most.
+A model is a graph of layers for each tensor width t. Layer l takes f_l seconds forward and b_l
+backward, holds w_l bytes of parameters and A_l bytes of activations a microbatch; edge e carries
+|e| bytes. There are K devices of H bytes and a batch of M microbatches. *Stages* X_1 .. X_S in
+pipeline order are a partition of the layers in which no edge goes backwards; stage i has the number
+s = S - i + 1, from the end. Its layers run one after another in topological order, ties by id: x_1
+.. x_n. A pipeline runs in d *replicas* of m = ceil(M / d) microbatches each. A stage takes t
+devices, or 1 if the rules let it be *unsplit* and none of its layers is sharded; replicas take K
+devices at the most.
 
-Devices are numbered with the innermost level of the cluster filled first. Tensor groups are innermost; then come the
-stages of a replica (order ``pipeline``) or the replicas of a stage (order ``data``).
+Devices are numbered with the innermost level of the cluster filled first. Tensor groups are
+innermost; then come the stages of a replica (order ``pipeline``) or the replicas of a stage (order
+``data``).
 
-**Recompute.** In modes none, selective and full layer l keeps k_l = A_l, its ``selective_bytes``, or the bytes of its
-entering edges, and recomputes for g_l = 0, its ``selective_s``, or its ``full_s`` (f_l if it has none) seconds; in
-a mode of its ``more`` what that says. All layers of a stage are in one mode. A stage keeps k(X) = sum of k_l and holds
-L(X) = max over l of max(0, A_l - k_l) + e_l beside it, e_l being the ``live_bytes`` of a layer in any mode (logits), or
-what a mode of ``more`` says instead of the difference; under stage rule ``icml24`` mode full keeps the bytes that enter
-the *stage*, and L = A(X) - k(X) + max e_l.
+**Recompute.** In modes none, selective and full layer l keeps k_l = A_l, its ``selective_bytes``,
+or the bytes of its entering edges, and recomputes for g_l = 0, its ``selective_s``, or its
+``full_s`` (f_l if it has none) seconds; in a mode of its ``more`` what that says. All layers of a
+stage are in one mode. A stage keeps k(X) = sum of k_l and holds L(X) = max over l of max(0, A_l -
+k_l) + e_l beside it, e_l being the ``live_bytes`` of a layer in any mode (logits), or what a mode
+of ``more`` says instead of the difference; under stage rule ``icml24`` mode full keeps the bytes
+that enter the *stage*, and L = A(X) - k(X) + max e_l.
 
-**Stage seconds.** With v and u the collectives of ZeRO of a pass and h the share of them that is overlapped,
+**Stage seconds.** With v and u the collectives of ZeRO of a pass and h the share of them that is
+overlapped,
 
-    layers    F = max( f(X) + (1 - h) v, v ) + x at its entry                                        (overlapped)
-              R = max( b(X) + g(X) + (1 - h) u, u ) + x at its exit
+    layers    F = max( f(X) + (1 - h) v, v ) + x at its entry
+              (overlapped) R = max( b(X) + g(X) + (1 - h) u, u ) + x at its exit
     icml24    F = max( f(X),        max over edges entering at x_k of |e| / B + f_k + ... + f_n )
               R = max( b(X) + g(X), max over edges leaving  at x_k of |e| / B + b_1 + ... + b_k )
 
-x is the transfer of the bytes c of all edges that lead from before a boundary to behind it (a tensor that skips stages
-is sent downstream stage by stage), latency + c / (t if ``scatter_gather``, else 1) / B, across the innermost level
-whose groups hold both tensor groups in every replica. With v chunks a boundary is crossed v times, and v - 1 times from
-the last stage to the first, with the most bytes between two blocks across the outermost level that the pipeline
-crosses; each chunk but one adds ``piece_start_s`` to F and to R. Where chunks overlap transfers the pace counts less
-than F + R (:mod:`phaze.placement.stage_pace`).
+x is the transfer of the bytes c of all edges that lead from before a boundary to behind it (a
+tensor that skips stages is sent downstream stage by stage), latency + c / (t if ``scatter_gather``,
+else 1) / B, across the innermost level whose groups hold both tensor groups in every replica. With
+v chunks a boundary is crossed v times, and v - 1 times from the last stage to the first, with the
+most bytes between two blocks across the outermost level that the pipeline crosses; each chunk but
+one adds ``piece_start_s`` to F and to R. Where chunks overlap transfers the pace counts less than F
++ R (:mod:`phaze.placement.stage_pace`).
 
-**Memory.** With N(X) trained parameters (others: :mod:`phaze.placement.frozen`), those shared by layers of one stage
-counted once, n those of the largest layer, and bytes of weight, gradient and optimizer a parameter,
+**Memory.** With N(X) trained parameters (others: :mod:`phaze.placement.frozen`), those shared by
+layers of one stage counted once, n those of the largest layer, and bytes of weight, gradient and
+optimizer a parameter,
 
     N (weight/d3 + gradient/d2 + optimizer/d1) + n (weight (1 - 1/d3) + gradient (1 - 1/d2))
-      + reserve + B(X) + q k(X) + L(X)  <=  H (1 - headroom)         q microbatches in flight  (rules.Family.in_flight)
+      + reserve + B(X) + q k(X) + L(X)  <=  H (1 - headroom)         q microbatches in flight
+                                        (rules.Family.in_flight)
 
-B(X) are the ``buffer_bytes`` of the distinct kinds of layers in X, each once (one weight gradient of every shape).
-ZeRO z shares state out over replicas: d1, d2, d3 are d where z is at least 1, 2, 3, else 1. With c ranks that share a
-sequence, all that is over replicas is over c d ranks. Experts shared out over ranks (:mod:`phaze.placement.sharing`)
-have e in place of d: of N_e parameters, N - N_e being dense, N_e (weight/e3 + gradient/e2 + optimizer/e1) is held, n
-stands for the most dense parameters of a layer and n_e for its most experts, n_e (weight (1 - 1/e3) + ...), and every
-collective is one of either kind, gather_d(w_l - w_le) + gather_e(w_le): E(X) = (1 - h)(reduce_d(w - w_e) +
-reduce_e(w_e)) + ((N - N_e) / d1 + N_e / e1) traffic / HBM bandwidth.
+B(X) are the ``buffer_bytes`` of the distinct kinds of layers in X, each once (one weight gradient
+of every shape). ZeRO z shares state out over replicas: d1, d2, d3 are d where z is at least 1, 2,
+3, else 1. With c ranks that share a sequence, all that is over replicas is over c d ranks. Experts
+shared out over ranks (:mod:`phaze.placement.sharing`) have e in place of d: of N_e parameters, N -
+N_e being dense, N_e (weight/e3 + gradient/e2 + optimizer/e1) is held, n stands for the most dense
+parameters of a layer and n_e for its most experts, n_e (weight (1 - 1/e3) + ...), and every
+collective is one of either kind, gather_d(w_l - w_le) + gather_e(w_le): E(X) = (1 - h)(reduce_d(w -
+w_e) + reduce_e(w_e)) + ((N - N_e) / d1 + N_e / e1) traffic / HBM bandwidth.
 
     z = 0    v = 0                      u = 0                               sync = reduce_d(g w(X))
-    z = 1    v = 0                      u = 0                               sync = (reduce_d(g w) + reduce_d(h w)) / 2
+    z = 1    v = 0                      u = 0                               sync = (reduce_d(g w) +
+             reduce_d(h w)) / 2
     z = 2    v = 0                      u = sum over l of gather_d(g w_l)   sync = gather_d(h w(X))
     z = 3    v = sum of gather_d(h w_l)   u = v + sum of gather_d(g w_l)    sync = 0
 
-with g and h what gradients and gathered weights send, over bytes of parameters. Where gathers run a layer ahead
-(``prefetch``) F and R are sums over layers of what stands above for a stage, and n is the most of two in a row. Where n
-of d ranks share out state (``shard``) d is n, and sync has a reduction over d / n groups of g w(X) / n beside it.
+with g and h what gradients and gathered weights send, over bytes of parameters. Where gathers run a
+layer ahead (``prefetch``) F and R are sums over layers of what stands above for a stage, and n is
+the most of two in a row. Where n of d ranks share out state (``shard``) d is n, and sync has a
+reduction over d / n groups of g w(X) / n beside it.
 
-**End.** E(X) = (1 - h) sync + N traffic / d1 / HBM bandwidth; with a flat link 4 (d - 1)/d w(X) / B. Where
-gradients are reduced layer by layer behind the last backward pass (z = 0, 1), of sync is exposed instead
+**End.** E(X) = (1 - h) sync + N traffic / d1 / HBM bandwidth; with a flat link 4 (d - 1)/d w(X) /
+B. Where gradients are reduced layer by layer behind the last backward pass (z = 0, 1), of sync is
+exposed instead
 
-    min( reduce_d(w(X)),  r + (L - 1) max(0, r - b) )      r = reduce_d(w_l), L = max(1, w(X) / w_l)     (end)
+    min( reduce_d(w(X)),  r + (L - 1) max(0, r - b) )      r = reduce_d(w_l), L = max(1, w(X) / w_l)
+                          (end)
 
-in layers l of one size, w_l the bytes and b = b_l the backward pass of a block (of layers on average if there is none).
-E is that of the slowest or of the first stage. Tied layers in several stages add Y, an all-reduce for each group over
-the outermost level that the pipeline crosses. The batch time is that of the family (:mod:`phaze.placement.rules`).
+in layers l of one size, w_l the bytes and b = b_l the backward pass of a block (of layers on
+average if there is none). E is that of the slowest or of the first stage. Tied layers in several
+stages add Y, an all-reduce for each group over the outermost level that the pipeline crosses. The
+batch time is that of the family (:mod:`phaze.placement.rules`).
 """
 
 from dataclasses import dataclass, replace
@@ -77,8 +92,8 @@ from phaze.placement.sharing import REPLICAS, Sharing
 
 # The name of a mode for every stage, or best.
 RecomputeChoice = str
-# Sums of the same bytes in another order differ in the last bits; a need that exceeds the memory by no more than that
-# fits.
+# Sums of the same bytes in another order differ in the last bits; a need that exceeds the memory by
+# no more than that fits.
 ROUNDING = 1e-12
 # Slower levels make times without end.
 SLOWEST_BYTES_PER_S = 1e-6
@@ -88,9 +103,10 @@ SLOWEST_BYTES_PER_S = 1e-6
 class PlacementProblem:
     """A placement problem; ``graphs`` by ascending width.
 
-    A layer has ``parameter_bytes`` / ``sent_bytes`` parameters. Without ``hbm_bytes_per_s`` the optimizer's step takes
-    no time; ``optimizer_traffic_bytes`` are the HBM bytes that it moves for a parameter. ``sgd_state`` is held with SGD
-    where that would be another optimizer: a lever of a shortage.
+    A layer has ``parameter_bytes`` / ``sent_bytes`` parameters. Without ``hbm_bytes_per_s`` the
+    optimizer's step takes no time; ``optimizer_traffic_bytes`` are the HBM bytes that it moves for
+    a parameter. ``sgd_state`` is held with SGD where that would be another optimizer: a lever of a
+    shortage.
     """
 
     rules: Rules
@@ -118,16 +134,22 @@ class PlacementProblem:
                 raise InputError(name, f"{value!r} is out of range", "it must be greater than 0")
         if self.devices > self.cluster.devices:
             raise InputError(
-                "devices", f"the cluster has {self.cluster.devices} and {self.devices} are requested", "request fewer"
+                "devices",
+                f"the cluster has {self.cluster.devices} and {self.devices} are requested",
+                "request fewer",
             )
         if self.zero not in self.rules.zeros:
             allowed = ", ".join(map(str, self.rules.zeros))
             raise InputError("zero", f"{self.zero} is out of range", f"use {allowed}")
         if not 0 <= self.headroom < 1:
-            raise InputError("headroom", f"{self.headroom!r} is out of range", "use 0 or a part of the memory")
+            raise InputError(
+                "headroom", f"{self.headroom!r} is out of range", "use 0 or a part of the memory"
+            )
         if self.sharing != REPLICAS and self.rules.unsplit_stages:
             raise InputError(
-                "context, expert", "ranks share sequences or experts and stages may be unsplit", "use another stack"
+                "context, expert",
+                "ranks share sequences or experts and stages may be unsplit",
+                "use another stack",
             )
         for level in self.cluster.levels:
             if level.bandwidth_bytes_per_s < SLOWEST_BYTES_PER_S:
@@ -140,24 +162,32 @@ class PlacementProblem:
         for family in self.rules.families:
             require_weights(self.graphs if family.split else (), family.name)
         if self.rules.unsplit_stages and len(self.cluster.levels) > 1:
-            raise InputError("cluster", "stages of unequal width lie on one level only", "give one level")
+            raise InputError(
+                "cluster", "stages of unequal width lie on one level only", "give one level"
+            )
 
     def graph(self, width: int) -> LayerGraph:
         """The layers at ``width``."""
         for graph in self.graphs:
             if graph.width == width:
                 return graph
-        raise InputError("tensor", f"width {width} is missing", f"given are {[g.width for g in self.graphs]}")
+        raise InputError(
+            "tensor", f"width {width} is missing", f"given are {[g.width for g in self.graphs]}"
+        )
 
     def reduced_layer(self, width: int) -> tuple[float, float, float]:
-        """w_l and b_l of the layers in which a reduction is counted, and the experts among w_l: a block, or the mean of
-        all layers."""
+        """w_l and b_l of the layers in which a reduction is counted, and the experts among w_l: a
+        block, or the mean of all layers."""
         layers = self.graph(width).layers
         block = next((layer for layer in layers if layer.block), None)
         if block is not None:
             return block.parameter_bytes, block.backward_s, block.expert_bytes
-        amounts = [(layer.parameter_bytes, layer.backward_s, layer.expert_bytes) for layer in layers]
-        weights, behind_s, experts = (sum(values) / len(layers) for values in zip(*amounts, strict=True))
+        amounts = [
+            (layer.parameter_bytes, layer.backward_s, layer.expert_bytes) for layer in layers
+        ]
+        weights, behind_s, experts = (
+            sum(values) / len(layers) for values in zip(*amounts, strict=True)
+        )
         return weights, behind_s, experts
 
     def at_zero(self, zero: int) -> "PlacementProblem":
@@ -173,22 +203,32 @@ class PlacementProblem:
         """Whether some parameters are experts that ranks share out."""
         if self.sharing.group == 1:
             return False
-        return any(layer.expert_bytes or layer.frozen.expert_bytes for graph in self.graphs for layer in graph.layers)
+        return any(
+            layer.expert_bytes or layer.frozen.expert_bytes
+            for graph in self.graphs
+            for layer in graph.layers
+        )
 
     def held_experts(self, width: int, data: int) -> ParameterState:
         """Bytes that a device holds for a parameter of an expert."""
         shared = self.sharing.experts_share(width, data)
         e1, e2, e3 = (shared if self.zero >= stage else 1.0 for stage in (1, 2, 3))
-        return ParameterState(self.state.weight / e3, self.state.gradient / e2, self.state.optimizer / e1)
+        return ParameterState(
+            self.state.weight / e3, self.state.gradient / e2, self.state.optimizer / e1
+        )
 
     def held(self, data: int) -> ParameterState:
-        """Bytes that a device holds for a dense parameter of its stage when there are so many replicas."""
+        """Bytes that a device holds for a dense parameter of its stage when there are so many
+        replicas."""
         shared = self.sharing.sharers(data)
         d1, d2, d3 = (shared if self.zero >= stage else 1 for stage in (1, 2, 3))
-        return ParameterState(self.state.weight / d3, self.state.gradient / d2, self.state.optimizer / d1)
+        return ParameterState(
+            self.state.weight / d3, self.state.gradient / d2, self.state.optimizer / d1
+        )
 
     def working(self, data: int) -> ParameterState:
-        """Bytes that it holds beyond that for a parameter of the largest layer (or pair), while that layer runs."""
+        """Bytes that it holds beyond that for a parameter of the largest layer (or pair), while
+        that layer runs."""
         return self._beyond(self.held(data))
 
     def working_experts(self, width: int, data: int) -> ParameterState:
@@ -196,11 +236,14 @@ class PlacementProblem:
         return self._beyond(self.held_experts(width, data))
 
     def _beyond(self, held: ParameterState) -> ParameterState:
-        return ParameterState(self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0)
+        return ParameterState(
+            self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0
+        )
 
     @property
     def gathers_pairs(self) -> bool:
-        """Whether two layers in a row are held whole at once; beside experts that ranks share out one is counted."""
+        """Whether two layers in a row are held whole at once; beside experts that ranks share out
+        one is counted."""
         return self.rules.prefetch == "layer" and not self.has_experts
 
     @property
@@ -213,11 +256,16 @@ class PlacementProblem:
         return need_bytes <= self.available_bytes * (1 + ROUNDING)
 
     def modes(self, last: bool = False, family: Family | None = None) -> tuple[Mode, ...]:
-        """The modes that a stage may choose from, fastest first; a family of split backward passes has none but one."""
+        """The modes that a stage may choose from, fastest first; a family of split backward passes
+        has none but one."""
         if last and not self.rules.last_stage_recomputes:
             return ("none",)
         modes = self.rules.modes if self.recompute == "best" else (self.recompute,)
-        return tuple(mode for mode in modes if mode == "none") if family is not None and family.split else modes
+        return (
+            tuple(mode for mode in modes if mode == "none")
+            if family is not None and family.split
+            else modes
+        )
 
     @property
     def mode_names(self) -> tuple[Mode, ...]:
@@ -231,4 +279,8 @@ class PlacementProblem:
                 return family
         known = sorted({family.name for family in self.rules.families})
         named = "" if name is None else f" of {name}"
-        raise InputError("chunks", f"{chunks}{named} under {', '.join(known)}", "use a family of the problem's rules")
+        raise InputError(
+            "chunks",
+            f"{chunks}{named} under {', '.join(known)}",
+            "use a family of the problem's rules",
+        )

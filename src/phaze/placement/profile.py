@@ -1,6 +1,8 @@
-"""``phaze.profile/1``: layer times and sizes, ours or measured elsewhere, as a file, and the problem that it states.
+"""``phaze.profile/1``: layer times and sizes, ours or measured elsewhere, as a file, and the
+problem that it states.
 
-``parameter_bytes`` of a layer are 2 a parameter, 4 in fp32; :mod:`phaze.cost.memory` has what is held for one.
+``parameter_bytes`` of a layer are 2 a parameter, 4 in fp32; :mod:`phaze.cost.memory` has what is
+held for one.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +23,8 @@ from phaze.placement.machine import Machine
 from phaze.placement.problem import PlacementProblem, RecomputeChoice
 from phaze.placement.settings import icml24_problem, stack_problem
 
-# Nothing real is smaller, and beneath it quotients of bytes and rates lose the digits that a checker compares.
+# Nothing real is smaller, and beneath it quotients of bytes and rates lose the digits that a
+# checker compares.
 SMALLEST = 1e-30
 
 
@@ -34,15 +37,25 @@ def _real_amount(value: float) -> float:
 Amount = Annotated[NonNegative, Field(lt=1e24), AfterValidator(_real_amount)]
 CLUSTER_KEYS = ("cluster", "stack", "precision", "zero", "schedule", "hbm_bytes_per_s")
 # What a level may have from measurements, of which plain rings know nothing.
-MEASURED = ("share", "start", "local", "small_start", "small_share", "small_step", "piece", "in_switch_share")
+MEASURED = (
+    "share",
+    "start",
+    "local",
+    "small_start",
+    "small_share",
+    "small_step",
+    "piece",
+    "in_switch_share",
+)
 LAYER_KEYS = ("selective_bytes", "selective_s", "full_s", "tied", "tied_bytes", "weight_s")
 
 
 class LayerRow(Document):
-    """One layer: seconds and bytes of one device and one microbatch; ``sharded`` if split over the width.
+    """One layer: seconds and bytes of one device and one microbatch; ``sharded`` if split over the
+    width.
 
-    For rules ``cluster``: what selective recomputation keeps and runs again, parameters shared by name, and for
-    schedule ``zb-h1`` what of ``backward_s`` gradients of weights take.
+    For rules ``cluster``: what selective recomputation keeps and runs again, parameters shared by
+    name, and for schedule ``zb-h1`` what of ``backward_s`` gradients of weights take.
     """
 
     id: int
@@ -75,9 +88,11 @@ class WidthTable(Document):
 
 
 class ProfileFile(ProfileKeys):
-    """A placement problem; ``recompute`` false: none, true: in every stage (icml24: but the last), "best": by stage.
+    """A placement problem; ``recompute`` false: none, true: in every stage (icml24: but the last),
+    "best": by stage.
 
-    Rules ``icml24`` need ``link_bytes_per_s``; rules ``cluster`` need ``cluster`` and may have the keys after it.
+    Rules ``icml24`` need ``link_bytes_per_s``; rules ``cluster`` need ``cluster`` and may have the
+    keys after it.
     """
 
     schema_name: Annotated[Literal["phaze.profile/1"], Field(alias="schema")]
@@ -100,7 +115,9 @@ PROFILE = Format("phaze.profile/1", ProfileFile, "layer times and sizes to place
 
 def _width(key: str) -> int:
     if not (key.isascii() and key.isdigit() and 0 < int(key) <= 2**20 and str(int(key)) == key):
-        raise InputError("widths", f"'{key}' is not a tensor-parallel degree", "use whole numbers from 1 as keys")
+        raise InputError(
+            "widths", f"'{key}' is not a tensor-parallel degree", "use whole numbers from 1 as keys"
+        )
     return int(key)
 
 
@@ -122,9 +139,15 @@ def _layer(row: LayerRow, split: bool) -> PlacedLayer:
     if row.selective_s is not None and row.selective_bytes is None:
         raise InputError(f"layer {row.id}: selective_s", "selective_bytes is missing", "give both")
     if row.weight_s is not None and not split:
-        raise InputError(f"layer {row.id}: weight_s", "it counts under schedule zb-h1 alone", "remove it, or say zb-h1")
+        raise InputError(
+            f"layer {row.id}: weight_s",
+            "it counts under schedule zb-h1 alone",
+            "remove it, or say zb-h1",
+        )
     if row.tied_bytes is not None and row.tied is None:
-        raise InputError(f"layer {row.id}: tied_bytes", "there is no name in tied", "name what is shared")
+        raise InputError(
+            f"layer {row.id}: tied_bytes", "there is no name in tied", "name what is shared"
+        )
     shared = row.parameter_bytes if row.tied_bytes is None else row.tied_bytes
     return PlacedLayer(
         row.id,
@@ -147,28 +170,47 @@ def read_profile(raw: Mapping[str, Any], where: str) -> ProfileFile:
     file = check(ProfileFile, raw, where)
     if file.rules == "cluster":
         if file.cluster is None:
-            raise InputError(f"{where}: cluster", "this key is missing", "name a cluster or give its levels")
+            raise InputError(
+                f"{where}: cluster", "this key is missing", "name a cluster or give its levels"
+            )
         if file.link_bytes_per_s is not None:
-            raise InputError(f"{where}: link_bytes_per_s", "rules cluster take links from the cluster", "remove it")
+            raise InputError(
+                f"{where}: link_bytes_per_s",
+                "rules cluster take links from the cluster",
+                "remove it",
+            )
         for index, level in enumerate(() if isinstance(file.cluster, str) else file.cluster):
             stated = level.model_dump(by_alias=True, exclude_none=True)
             measured = [key for key in MEASURED if key in stated]
             if measured:
-                seen = "levels of a profile are costed as rings at their bandwidth, without measured constants"
+                seen = (
+                    "levels of a profile are costed as rings at their bandwidth, without "
+                    "measured constants"
+                )
                 raise InputError(f"{where}: cluster[{index}].{measured[0]}", seen, "leave it out")
         return file
     if file.link_bytes_per_s is None:
         raise InputError(f"{where}: link_bytes_per_s", "this key is missing", "add it")
     for key in CLUSTER_KEYS:
         if getattr(file, key) is not None:
-            raise InputError(f"{where}: {key}", "this key belongs to rules cluster", "remove it or change the rules")
+            raise InputError(
+                f"{where}: {key}",
+                "this key belongs to rules cluster",
+                "remove it or change the rules",
+            )
     if file.recompute == "selective":
-        raise InputError(f"{where}: recompute", "'selective' belongs to rules cluster", 'use false, true or "best"')
+        raise InputError(
+            f"{where}: recompute",
+            "'selective' belongs to rules cluster",
+            'use false, true or "best"',
+        )
     for width, table in file.widths.items():
         for index, layer in enumerate(table.layers):
             if not layer.model_fields_set.isdisjoint(LAYER_KEYS):
                 place = f"{where}: widths.{width}.layers[{index}]"
-                raise InputError(place, "it has keys of rules cluster", f"remove {', '.join(LAYER_KEYS)}")
+                raise InputError(
+                    place, "it has keys of rules cluster", f"remove {', '.join(LAYER_KEYS)}"
+                )
     return file
 
 
@@ -201,7 +243,9 @@ def _cluster(file: ProfileFile) -> PlacementProblem:
     stack = load_stack(file.stack or cluster.stack)
     families = (FAMILIES[file.schedule or "1f1b"],)
     machine = Machine(cluster, stack, precision=file.precision or stack.precision)
-    job = PlacementJob(machine, file.devices, file.microbatches, file.optimizer, file.zero or 0, _choice(file))
+    job = PlacementJob(
+        machine, file.devices, file.microbatches, file.optimizer, file.zero or 0, _choice(file)
+    )
     hbm = file.hbm_bytes, file.hbm_bytes_per_s
     return stack_problem(job, graphs_of(file), families, file.microbatches, hbm)
 

@@ -1,4 +1,5 @@
-"""Rules as values: the settings that say how stages are timed and synchronised, for the families that may run."""
+"""Rules as values: the settings that say how stages are timed and synchronised, for the families
+that may run."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +11,8 @@ StageRule = Literal["layers", "icml24"]
 EndRule = Literal["slowest", "first"]
 Reduction = Literal["share", "layers"]
 Prefetch = Literal["stage", "layer"]
-# The name of a mode of recompute: none, selective, full, or what a stack offers between (modules joined by +).
+# The name of a mode of recompute: none, selective, full, or what a stack offers between (modules
+# joined by +).
 Mode = str
 Order = Literal["", "pipeline", "data"]
 MODES: tuple[Mode, ...] = ("none", "selective", "full")
@@ -22,19 +24,22 @@ ZEROS = (0, 1, 2, 3)
 class Rules:
     """One setting, named only in documents.
 
-    ``stage``: the edges of a stage are transfers apart from it (``layers``), or arrive while it runs (``icml24``), at
-    ``link_bytes_per_s``. ``end``: E is that of the slowest stage or of the first; the first with a link takes 4 (d -
-    1)/d w / link, all others what prices say. ``modes``: what recompute "best" chooses from. ``unsplit_stages``: a
-    stage without a sharded layer takes one device. ``last_stage_recomputes``: in icml24 it never does. ``orders`` of
-    stages and replicas, and ``zeros``, stages of ZeRO, that are allowed. ``hidden``: share of the collectives over
-    replicas that is overlapped, as far as there is work beside them. ``reduction``: what is exposed of the reduction of
-    gradients at the end, a ``share`` or by ``layers``. ``piece_start_s``: what a chunk beyond the first adds to each
-    pass of its stage. ``overlapped_transfers``: those of interleaved 1F1B run behind other chunks as far as these take
-    as long, but for what runs while the pipeline fills or empties; all other families wait for theirs.
-    ``gradient_wire`` and ``weight_wire``: bytes of a gradient and of a gathered weight on the wire, over
-    ``sent_bytes``. ``prefetch``: ZeRO's collectives of a microbatch overlap with the pass of a whole stage, or those of
-    each layer with that of a layer, when two layers are held at once. ``plain_layers``: no parameters are tied, and a
-    full recompute runs every layer of a stage again, not its blocks alone.
+    ``stage``: the edges of a stage are transfers apart from it (``layers``), or arrive while it
+    runs (``icml24``), at ``link_bytes_per_s``. ``end``: E is that of the slowest stage or of the
+    first; the first with a link takes 4 (d - 1)/d w / link, all others what prices say. ``modes``:
+    what recompute "best" chooses from. ``unsplit_stages``: a stage without a sharded layer takes
+    one device. ``last_stage_recomputes``: in icml24 it never does. ``orders`` of stages and
+    replicas, and ``zeros``, stages of ZeRO, that are allowed. ``hidden``: share of the collectives
+    over replicas that is overlapped, as far as there is work beside them. ``reduction``: what is
+    exposed of the reduction of gradients at the end, a ``share`` or by ``layers``.
+    ``piece_start_s``: what a chunk beyond the first adds to each pass of its stage.
+    ``overlapped_transfers``: those of interleaved 1F1B run behind other chunks as far as these take
+    as long, but for what runs while the pipeline fills or empties; all other families wait for
+    theirs. ``gradient_wire`` and ``weight_wire``: bytes of a gradient and of a gathered weight on
+    the wire, over ``sent_bytes``. ``prefetch``: ZeRO's collectives of a microbatch overlap with the
+    pass of a whole stage, or those of each layer with that of a layer, when two layers are held at
+    once. ``plain_layers``: no parameters are tied, and a full recompute runs every layer of a stage
+    again, not its blocks alone.
     """
 
     name: str
@@ -57,18 +62,21 @@ class Rules:
     prefetch: Prefetch = "stage"
 
     def overlaps(self, family: Family) -> bool:
-        """Whether a family sends behind the work of other chunks: a stack's word is for interleaved 1F1B alone."""
+        """Whether a family sends behind the work of other chunks: a stack's word is for interleaved
+        1F1B alone."""
         return self.overlapped_transfers and family.chunks > 1 and not family.split
 
     def unpaired_share(self, family: Family, microbatches: int, stages: int) -> float:
-        """rho: the share of a stage's pieces that run beside no other, (v - 1) S of m v; 1 where transfers block."""
+        """rho: the share of a stage's pieces that run beside no other, (v - 1) S of m v; 1 where
+        transfers block."""
         if not self.overlaps(family):
             return 1.0
         return (family.chunks - 1) * stages / (microbatches * family.chunks - 1)
 
     @property
     def flat_link_bytes_per_s(self) -> float | None:
-        """The link that E is counted over as published, 4 (d - 1)/d w / link: that of the first stage alone."""
+        """The link that E is counted over as published, 4 (d - 1)/d w / link: that of the first
+        stage alone."""
         return self.link_bytes_per_s if self.end == "first" else None
 
 

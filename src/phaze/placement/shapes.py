@@ -1,4 +1,5 @@
-"""The shapes of one width and family: what no plan of each can beat, and whether anything of it fits."""
+"""The shapes of one width and family: what no plan of each can beat, and whether anything of it
+fits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,7 +37,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class WidthCase:
-    """One width and family of a problem; ``stages`` are those of the width, and ``known`` is what shapes share."""
+    """One width and family of a problem; ``stages`` are those of the width, and ``known`` is what
+    shapes share."""
 
     problem: PlacementProblem
     prices: NetworkPrices
@@ -53,17 +55,20 @@ class WidthCase:
 
     @property
     def table(self) -> StageTable:
-        """The stages that the chunks of the family allow: most families are never asked for them."""
+        """The stages that the chunks of the family allow: most families are never asked for
+        them."""
         return self.remembered(("table",), lambda: whole_blocks(self.stages, self.family.chunks))
 
     @property
     def sizes(self) -> tuple[Floats, Ints]:
-        """Bytes of parameters of the stages of the table, each size once, ascending, and which of them each has."""
+        """Bytes of parameters of the stages of the table, each size once, ascending, and which of
+        them each has."""
         return self.remembered(("sizes",), lambda: _sizes(self.table))
 
     @property
     def mixed_sizes(self) -> tuple[Floats, Floats, Ints]:
-        """The same where some parameters are experts: bytes of all, bytes of experts, and which each stage has."""
+        """The same where some parameters are experts: bytes of all, bytes of experts, and which
+        each stage has."""
         return self.remembered(("mixed",), lambda: _mixed_sizes(self.table))
 
     @property
@@ -74,13 +79,17 @@ class WidthCase:
 
     @property
     def most_by_depth(self) -> Ints:
-        """The most replicas of 1, 2, ... stages, as many of them unsplit as can be; at least one."""
+        """The most replicas of 1, 2, ... stages, as many of them unsplit as can be; at least
+        one."""
         return self.remembered(("most",), lambda: _most_by_depth(self.problem, self.width))
 
     def table_at(self, replicas: int) -> StageTable:
-        """The same with the frozen weights of so many replicas, which share them out under ZeRO 3."""
+        """The same with the frozen weights of so many replicas, which share them out under ZeRO
+        3."""
         shared = replicas if self.problem.zero == 3 else 1
-        return self.remembered(("table", shared), lambda: with_frozen(self.problem, self.width, self.table, shared))
+        return self.remembered(
+            ("table", shared), lambda: with_frozen(self.problem, self.width, self.table, shared)
+        )
 
     def room(self, replicas: int) -> Room:
         """What a stage must fit into when there are so many replicas."""
@@ -88,7 +97,8 @@ class WidthCase:
         return room_of(self.problem, replicas, self.width.graph.width, self.family, modes)
 
     def most_replicas(self, stages: int, unsplit: int | None = None) -> int:
-        """The most replicas of so many stages, of which so many are unsplit, or as many as can be."""
+        """The most replicas of so many stages, of which so many are unsplit, or as many as can
+        be."""
         plain = min(stages, self.width.kinds - 1) if unsplit is None else unsplit
         taken = self.width.taken * (stages - plain) + plain
         return min(self.problem.microbatches, self.problem.devices // taken)
@@ -105,14 +115,17 @@ def _sizes(table: StageTable) -> tuple[Floats, Ints]:
 
 
 def _mixed_sizes(table: StageTable) -> tuple[Floats, Floats, Ints]:
-    pairs, which = np.unique(np.stack([table.parameter_bytes, table.expert_bytes], axis=1), axis=0, return_inverse=True)
+    pairs, which = np.unique(
+        np.stack([table.parameter_bytes, table.expert_bytes], axis=1), axis=0, return_inverse=True
+    )
     return pairs[:, 0].copy(), pairs[:, 1].copy(), which.reshape(-1)
 
 
 def cases_of(
     problem: PlacementProblem, width: Width, families: tuple[Family, ...], prices: NetworkPrices
 ) -> list[WidthCase]:
-    """One case for each family that the width allows: chunks divide the blocks of every stage, hence all blocks."""
+    """One case for each family that the width allows: chunks divide the blocks of every stage,
+    hence all blocks."""
     table = stages_of(problem, width)
     if table.start[-1] == table.start[-2]:
         return []
@@ -120,7 +133,9 @@ def cases_of(
 
 
 def _allows(width: Width, family: Family) -> bool:
-    return family.chunks == 1 or (width.blocks >= family.chunks and width.blocks % family.chunks == 0)
+    return family.chunks == 1 or (
+        width.blocks >= family.chunks and width.blocks % family.chunks == 0
+    )
 
 
 def least_moves(case: WidthCase) -> Floats:
@@ -134,7 +149,8 @@ def least_moves(case: WidthCase) -> Floats:
 
 
 def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
-    """Every (stages, replicas, unsplit needed) of a case with its bound, end aside, below ``best_s``."""
+    """Every (stages, replicas, unsplit needed) of a case with its bound, end aside, below
+    ``best_s``."""
     problem, width, family = case.problem, case.width, case.family
     offset = -1.0 if family.pace_stages else 0.0 if family.split else -family.fill
     if family.most_stages:
@@ -161,9 +177,16 @@ def _sums(case: WidthCase) -> Floats:
     inner = least_moves(case)[1:-1]
     stages = np.arange(width.depth + 1)
     if family.split:
-        return np.array([family.beta(max(1, depth)) * least_fill(case, max(1, depth)) for depth in stages.tolist()])
+        return np.array(
+            [
+                family.beta(max(1, depth)) * least_fill(case, max(1, depth))
+                for depth in stages.tolist()
+            ]
+        )
     between_s = float(inner.min()) if len(inner) else 0.0
-    ends_s = family.wraparound_transfers * float(width.wraparound_s.min()) + starts_s(problem, family)
+    ends_s = family.wraparound_transfers * float(width.wraparound_s.min()) + starts_s(
+        problem, family
+    )
     moved_s = 2 * (np.maximum(stages - 1, 0) * between_s + ends_s) * (1 - ROUNDING)
     return np.asarray(family.beta(1) * (width.seconds + moved_s))
 
@@ -171,11 +194,14 @@ def _sums(case: WidthCase) -> Floats:
 def _depths(case: WidthCase, in_flight: Floats, replicas: int) -> Ints:
     room = case.room(replicas)
     table = case.table_at(replicas)
-    return np.asarray(depth_kernels.depths_that_fit(case.width.cut_sets, table, room, in_flight, case.width.kinds))
+    return np.asarray(
+        depth_kernels.depths_that_fit(case.width.cut_sets, table, room, in_flight, case.width.kinds)
+    )
 
 
 def fits(case: WidthCase, stages: int, needed: int) -> bool:
-    """Whether some cut into that many stages, so many unsplit at least, fits with as many replicas as there can be."""
+    """Whether some cut into that many stages, so many unsplit at least, fits with as many replicas
+    as there can be."""
     problem, width = case.problem, case.width
     for unsplit in range(needed, width.kinds):
         replicas = case.most_replicas(stages, unsplit) if unsplit <= stages else 0
@@ -186,7 +212,8 @@ def fits(case: WidthCase, stages: int, needed: int) -> bool:
             2 * stages, stages, stages
         ):
             rounds = 2 * depth
-        # More in flight and fewer replicas need no less, so powers of two on the safe side serve many depths at once.
+        # More in flight and fewer replicas need no less, so powers of two on the safe side serve
+        # many depths at once.
         safe, few_safe = 1 << (rounds - 1).bit_length(), 1 << (replicas.bit_length() - 1)
         at = stages if case.family.by_depth else None
         for m, few in ((safe, few_safe), (rounds, replicas)):
@@ -208,8 +235,8 @@ Gathered = tuple[Floats, Floats]
 
 
 def gathered_s(case: WidthCase, shape: Shape) -> Gathered:
-    """Seconds of the collectives of ZeRO of the layers of every closed set, forward and backward; empty where there are
-    none."""
+    """Seconds of the collectives of ZeRO of the layers of every closed set, forward and backward;
+    empty where there are none."""
     if case.problem.zero < 2:
         return np.empty(0), np.empty(0)
 
@@ -224,16 +251,21 @@ def _collected_s(case: WidthCase, shape: Shape) -> Gathered:
     """The same of every layer."""
     experts = np.array([layer.expert_bytes for layer in case.width.graph.layers])
     frozen = [layer.frozen for layer in case.problem.graph(case.width.graph.width).layers]
-    return collected_s(case.problem, shape, case.prices, case.width.cut_sets.parameter_bytes, experts, frozen)
+    return collected_s(
+        case.problem, shape, case.prices, case.width.cut_sets.parameter_bytes, experts, frozen
+    )
 
 
 def shared_members(case: WidthCase, shape: Shape) -> tuple[tuple[int, ...], ...]:
     """The ranks by level that share out dense state, and that of experts."""
-    return case.problem.sharing.shard_by_level(case.problem.cluster, shape), experts_met(case.problem, shape)
+    return case.problem.sharing.shard_by_level(case.problem.cluster, shape), experts_met(
+        case.problem, shape
+    )
 
 
 def timed_table(case: WidthCase, shape: Shape) -> StageTable:
-    """The stages with what is exposed of ZeRO's collectives where each layer hides its own; as they are elsewhere."""
+    """The stages with what is exposed of ZeRO's collectives where each layer hides its own; as they
+    are elsewhere."""
     problem, width, table = case.problem, case.width, case.table_at(shape.data)
     if problem.zero < 2 or problem.rules.prefetch == "stage":
         return table
@@ -256,32 +288,43 @@ def timed_table(case: WidthCase, shape: Shape) -> StageTable:
 
 
 def least_seconds(case: WidthCase, gathered: Gathered) -> float:
-    """C: all layers, and what is exposed of their collectives, whose sums are rounded apart from those of stages."""
+    """C: all layers, and what is exposed of their collectives, whose sums are rounded apart from
+    those of stages."""
     waits = float(gathered[0][-1] + gathered[1][-1]) if len(gathered[0]) else 0.0
     return (case.width.seconds + (1 - case.problem.rules.hidden) * waits) * (1 - ROUNDING)
 
 
 def least_fill(case: WidthCase, stages: int) -> float:
-    """The least sum of D over stages: no less than each form at the sums of all layers, without their transfers."""
+    """The least sum of D over stages: no less than each form at the sums of all layers, without
+    their transfers."""
     layers = case.width.graph.layers
     forward_s, weight_s = sum(layer.forward_s for layer in layers), float(case.weight_s[-1])
     input_s = sum(layer.backward_s for layer in layers) - weight_s
     forms = case.family.coefficients(stages)
     rising = forms[(forms[:, :2] >= 0).all(axis=1)]
-    return max(0.0, float((rising @ np.array([forward_s, input_s, weight_s])).max()) * (1 - ROUNDING))
+    return max(
+        0.0, float((rising @ np.array([forward_s, input_s, weight_s])).max()) * (1 - ROUNDING)
+    )
 
 
-def end_s(case: WidthCase, shape: Shape, sizes_bytes: Floats, experts_bytes: Floats | None = None) -> Floats:
+def end_s(
+    case: WidthCase, shape: Shape, sizes_bytes: Floats, experts_bytes: Floats | None = None
+) -> Floats:
     """E of stages with so many bytes of parameters, and of experts among them."""
-    exposed = synchronisation_s(case.problem, shape, case.prices, sizes_bytes, experts_bytes=experts_bytes)
+    exposed = synchronisation_s(
+        case.problem, shape, case.prices, sizes_bytes, experts_bytes=experts_bytes
+    )
     return exposed + step_s(case.problem, shape, sizes_bytes, experts_bytes)
 
 
 def least_end(case: WidthCase, shape: Shape) -> float:
-    """What the end takes at least: one stage has its share of the dense parameters, one its share of the experts."""
+    """What the end takes at least: one stage has its share of the dense parameters, one its share
+    of the experts."""
     width, layers = case.width, case.width.graph.layers
     if not case.problem.has_experts:
-        least = max(width.parameter_bytes / shape.stages, float(width.cut_sets.parameter_bytes.max()))
+        least = max(
+            width.parameter_bytes / shape.stages, float(width.cut_sets.parameter_bytes.max())
+        )
         if case.problem.rules.end == "first":
             least = float(case.sizes[0][0])
         return float(end_s(case, shape, np.array([least]))[0])
@@ -290,5 +333,7 @@ def least_end(case: WidthCase, shape: Shape) -> float:
     experts = [layer.expert_bytes for layer in layers]
     dense = [layer.parameter_bytes - layer.expert_bytes for layer in layers]
     total = width.parameter_bytes - sum(experts)
-    sizes = np.array([max(total / shape.stages, *dense), max(sum(experts) / shape.stages, *experts)])
+    sizes = np.array(
+        [max(total / shape.stages, *dense), max(sum(experts) / shape.stages, *experts)]
+    )
     return float(end_s(case, shape, sizes, np.array([0.0, sizes[1]])).max())

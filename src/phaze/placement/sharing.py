@@ -1,16 +1,19 @@
-r"""Which ranks of a stage hold the same weights, where replicas are not all there is: context and expert parallelism.
+r"""Which ranks of a stage hold the same weights, where replicas are not all there is: context and
+expert parallelism.
 
-A stage is t c devices wide: t tensor-parallel ranks times c that share a sequence. Its replicas are d. Experts are
-shared out over p ranks and each over x, of the t c d ranks of a stage:
+A stage is t c devices wide: t tensor-parallel ranks times c that share a sequence. Its replicas are
+d. Experts are shared out over p ranks and each over x, of the t c d ranks of a stage:
 
-    dense weights     held alike by c d ranks        experts     held alike by e = t c d / (p x) ranks
+    dense weights     held alike by c d ranks        experts     held alike by e = t c d / (p x)
+                      ranks
 
-Both reduce gradients, and share out the optimizer's state under ZeRO 1, over these. p x must divide t c d, and where
-stages of a replica are neighbours t c (:class:`phaze.cost.ranks.Degrees` numbers the ranks).
+Both reduce gradients, and share out the optimizer's state under ZeRO 1, over these. p x must divide
+t c d, and where stages of a replica are neighbours t c (:class:`phaze.cost.ranks.Degrees` numbers
+the ranks).
 
-*Hybrid sharding*: state is shared out over n of the c d ranks only, the nearest, and what each of these holds is
-reduced over the c d / n groups. n divides c d; where stages of a replica are neighbours it divides c or is a multiple
-of it.
+*Hybrid sharding*: state is shared out over n of the c d ranks only, the nearest, and what each of
+these holds is reduced over the c d / n groups. n divides c d; where stages of a replica are
+neighbours it divides c or is a multiple of it.
 """
 
 from dataclasses import dataclass
@@ -23,8 +26,8 @@ from phaze.placement.layout import Shape
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """Context, expert and expert-tensor degree of all plans of a problem; ``shard``: how many of the ranks with the
-    same dense weights share out state, 0: all."""
+    """Context, expert and expert-tensor degree of all plans of a problem; ``shard``: how many of
+    the ranks with the same dense weights share out state, 0: all."""
 
     context: int = 1
     expert: int = 1
@@ -34,12 +37,18 @@ class Sharing:
     def __post_init__(self) -> None:
         for name in ("context", "expert", "expert_tensor"):
             if getattr(self, name) < 1:
-                raise InputError(name, f"{getattr(self, name)} is out of range", "it must be at least 1")
+                raise InputError(
+                    name, f"{getattr(self, name)} is out of range", "it must be at least 1"
+                )
         if self.shard < 0 or self.shard == 1:
-            raise InputError("shard", f"{self.shard} is out of range", "give 2 ranks or more, or leave it out")
+            raise InputError(
+                "shard", f"{self.shard} is out of range", "give 2 ranks or more, or leave it out"
+            )
         if self.shard and self.expert > 1:
             raise InputError(
-                "shard", f"{self.shard} with expert {self.expert} is not priced", "leave it out, or use expert 1"
+                "shard",
+                f"{self.shard} with expert {self.expert} is not priced",
+                "leave it out, or use expert 1",
             )
 
     @property
@@ -74,8 +83,11 @@ class Sharing:
         return ((stride, shape.tensor * shape.data // stride),)
 
     def dense_by_level(self, cluster: Cluster, shape: Shape) -> tuple[int, ...]:
-        """How many ranks with the same dense weights meet at each level; their product is at least that."""
-        if len(cluster.levels) == 1:  # stages of unequal width have no stride, and all of them meet there
+        """How many ranks with the same dense weights meet at each level; their product is at least
+        that."""
+        if (
+            len(cluster.levels) == 1
+        ):  # stages of unequal width have no stride, and all of them meet there
             return (self.context * shape.data,)
         return members_by_level(cluster, self._axes(shape, shape.tensor // self.context))
 
@@ -88,7 +100,8 @@ class Sharing:
         return members_by_level(cluster, self._sharded(shape)[0])
 
     def shards_by_level(self, cluster: Cluster, shape: Shape) -> tuple[int, ...]:
-        """The same of the ranks that hold the same part of the state, one in every group that shares it out."""
+        """The same of the ranks that hold the same part of the state, one in every group that
+        shares it out."""
         if not self.shard:
             return (1,) * len(cluster.levels)
         if len(cluster.levels) == 1:
@@ -105,7 +118,9 @@ class Sharing:
             inner = (stride * self.shard, self.context // self.shard)
             return ((stride, self.shard),), (inner, (apart, shape.data))
         replicas = self.shard // self.context
-        return ((stride, self.context), (apart, replicas)), ((apart * replicas, shape.data // replicas),)
+        return ((stride, self.context), (apart, replicas)), (
+            (apart * replicas, shape.data // replicas),
+        )
 
     def experts_by_level(self, cluster: Cluster, shape: Shape) -> tuple[int, ...]:
         """The same of ranks that hold the same experts."""

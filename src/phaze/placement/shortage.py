@@ -1,9 +1,9 @@
 """Nothing fits, as an answer: the closest plan, what it needs, and what would have to change.
 
-Whether something fits never turns from yes to no with more memory or more devices, so the least memory and the fewest
-devices are found by halving; the rest of the levers are tried as they are. A wider split (sharded layers shrink with
-the width) and a smaller microbatch (activations and edges shrink with it) are estimates, as a problem does not hold
-their layers.
+Whether something fits never turns from yes to no with more memory or more devices, so the least
+memory and the fewest devices are found by halving; the rest of the levers are tried as they are. A
+wider split (sharded layers shrink with the width) and a smaller microbatch (activations and edges
+shrink with it) are estimates, as a problem does not hold their layers.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,8 @@ MOST_HALVINGS = 10
 
 @dataclass(frozen=True, slots=True)
 class Levers:
-    """The smallest change of each lever alone that would make it fit; None where none does or it does not apply."""
+    """The smallest change of each lever alone that would make it fit; None where none does or it
+    does not apply."""
 
     hbm_bytes: float | None
     devices: int | None
@@ -45,8 +46,9 @@ class Levers:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Why nothing is feasible. Without a plan, even endless memory would not help: devices are short. Of a device's
-    memory the share ``headroom`` is kept free, and ``available_bytes`` are the rest."""
+    """Why nothing is feasible. Without a plan, even endless memory would not help: devices are
+    short. Of a device's memory the share ``headroom`` is kept free, and ``available_bytes`` are the
+    rest."""
 
     plan: Plan | None
     available_bytes: float
@@ -58,7 +60,11 @@ class Shortage:
     @property
     def tightest(self) -> Stage | None:
         """The fullest stage of the closest plan."""
-        return None if self.plan is None else max(self.plan.stages, key=lambda stage: stage.memory.total_bytes)
+        return (
+            None
+            if self.plan is None
+            else max(self.plan.stages, key=lambda stage: stage.memory.total_bytes)
+        )
 
     @property
     def sentence(self) -> str:
@@ -76,10 +82,13 @@ class Shortage:
         whole = self.available_bytes / (1 - self.headroom)
         free = f"{100 * self.headroom:.3g} %"
         sentence = (
-            f"nothing fits into {there} a device ({show(whole, 'B')}, of which {free} are kept free); "
+            f"nothing fits into {there} a device ({show(whole, 'B')}, of which {free} "
+            "are kept free); "
             f"the closest plan ({shape}) needs {needed}"
         )
-        return sentence + (", which fits with headroom 0" if stage.memory.total_bytes <= whole else "")
+        return sentence + (
+            ", which fits with headroom 0" if stage.memory.total_bytes <= whole else ""
+        )
 
 
 def smaller_microbatch(graph: LayerGraph, divisor: int) -> LayerGraph:
@@ -93,7 +102,9 @@ def smaller_microbatch(graph: LayerGraph, divisor: int) -> LayerGraph:
 
 def wider(graph: LayerGraph, factor: int) -> LayerGraph:
     """The graph with its sharded layers split so many times further."""
-    layers = tuple(_apart(_narrower(layer, factor) if layer.sharded else layer) for layer in graph.layers)
+    layers = tuple(
+        _apart(_narrower(layer, factor) if layer.sharded else layer) for layer in graph.layers
+    )
     return replace(graph, width=graph.width * factor, layers=layers)
 
 
@@ -105,9 +116,12 @@ def first_power(fits: Callable[[int], bool]) -> int | None:
 def something_fits(problem: PlacementProblem) -> bool:
     """Whether any plan fits, whatever its time."""
     prices = NetworkPrices(problem.cluster)
-    # Chunks and split backward passes never need less memory than 1F1B, so they are tried only where nothing else is
-    # allowed; what divides what then matters, as it does for the ranks that share out experts or state.
-    plain = tuple(family for family in problem.rules.families if family.chunks == 1 and not family.split)
+    # Chunks and split backward passes never need less memory than 1F1B, so they are tried only
+    # where nothing else is allowed; what divides what then matters, as it does for the ranks that
+    # share out experts or state.
+    plain = tuple(
+        family for family in problem.rules.families if family.chunks == 1 and not family.split
+    )
     plain = () if any(family.most_stages for family in plain) else plain
     if not plain or problem.sharing.group > 1 or problem.sharing.shard:
         return fastest_plan(problem, prices) is not None
@@ -121,7 +135,8 @@ def something_fits(problem: PlacementProblem) -> bool:
 
 
 def _just_enough(problem: PlacementProblem, hbm_bytes: float) -> float:
-    """The memory of a device that the fastest plan of so much just fits into, as rounding is allowed."""
+    """The memory of a device that the fastest plan of so much just fits into, as rounding is
+    allowed."""
     plan = fastest_plan(replace(problem, hbm_bytes=hbm_bytes))
     if plan is None:
         return hbm_bytes
@@ -130,7 +145,8 @@ def _just_enough(problem: PlacementProblem, hbm_bytes: float) -> float:
 
 
 def least_hbm(problem: PlacementProblem) -> float | None:
-    """A memory at which something fits, above the least by rounding only; None if devices are short."""
+    """A memory at which something fits, above the least by rounding only; None if devices are
+    short."""
 
     def enough_is(hbm_bytes: float) -> bool:
         return something_fits(replace(problem, hbm_bytes=hbm_bytes))
@@ -174,7 +190,9 @@ def _fewest_devices(problem: PlacementProblem) -> int | None:
 def _less(layer: PlacedLayer, divisor: int) -> PlacedLayer:
     """The layer with a microbatch's bytes so many times smaller."""
     selective = None if layer.selective_bytes is None else layer.selective_bytes / divisor
-    more = tuple(replace(x, bytes=x.bytes / divisor, live_bytes=x.live_bytes / divisor) for x in layer.more)
+    more = tuple(
+        replace(x, bytes=x.bytes / divisor, live_bytes=x.live_bytes / divisor) for x in layer.more
+    )
     return replace(
         layer,
         activation_bytes=layer.activation_bytes / divisor,
@@ -185,7 +203,9 @@ def _less(layer: PlacedLayer, divisor: int) -> PlacedLayer:
 
 
 def _divided(problem: PlacementProblem, divisor: int) -> PlacementProblem:
-    return replace(problem, graphs=tuple(smaller_microbatch(graph, divisor) for graph in problem.graphs))
+    return replace(
+        problem, graphs=tuple(smaller_microbatch(graph, divisor) for graph in problem.graphs)
+    )
 
 
 def _narrower(layer: PlacedLayer, factor: int) -> PlacedLayer:
@@ -209,7 +229,9 @@ def _widened(problem: PlacementProblem, factor: int) -> bool:
     if graph.width == 1 or graph.width * factor > problem.devices:
         return False
     ties = {(layer.tied, layer.sharded) for layer in graph.layers if layer.tied}
-    if len(ties) > len({name for name, _ in ties}):  # a layer that is split and one that is not would share no size
+    if len(ties) > len(
+        {name for name, _ in ties}
+    ):  # a layer that is split and one that is not would share no size
         return False
     return something_fits(replace(problem, graphs=(wider(graph, factor),)))
 
@@ -218,15 +240,23 @@ def shortage_of(problem: PlacementProblem, prices: NetworkPrices | None = None) 
     """The shortage of a problem for which there is no plan."""
     least = least_hbm(problem)
     plan = None if least is None else fastest_plan(replace(problem, hbm_bytes=least), prices)
-    need = None if plan is None else max(stage.memory.total_bytes for stage in plan.stages) / (1 - problem.headroom)
+    need = (
+        None
+        if plan is None
+        else max(stage.memory.total_bytes for stage in plan.stages) / (1 - problem.headroom)
+    )
     factor = first_power(lambda f: _widened(problem, f))
     best = problem.recompute != "best" and something_fits(replace(problem, recompute="best"))
-    sgd = problem.sgd_state is not None and something_fits(replace(problem, state=problem.sgd_state))
+    sgd = problem.sgd_state is not None and something_fits(
+        replace(problem, state=problem.sgd_state)
+    )
     zeros = (zero for zero in problem.rules.zeros if problem.zero < zero)
     levers = Levers(
         hbm_bytes=need,
         devices=_fewest_devices(problem),
-        tensor=None if factor is None else problem.graphs[-1].width // problem.sharing.context * factor,
+        tensor=None
+        if factor is None
+        else problem.graphs[-1].width // problem.sharing.context * factor,
         microbatch_divisor=first_power(lambda divisor: something_fits(_divided(problem, divisor))),
         recompute="best" if best else None,
         optimizer="sgd" if sgd else None,

@@ -6,7 +6,8 @@ from phaze.pipeline.family import Family
 from phaze.pipeline.replica import Events, StageSeconds, events, last_event_s
 from phaze.placement.plan import Plan, Stage
 
-# Beyond so many events one more microbatch every T seconds is reckoned, the pace that the slowest stage keeps.
+# Beyond so many events one more microbatch every T seconds is reckoned, the pace that the slowest
+# stage keeps.
 MOST_EVENTS = 1_000_000
 
 
@@ -23,7 +24,9 @@ def stage_seconds(plan: Plan) -> StageSeconds:
 
 def _overlapped_s(stage: Stage) -> float:
     """A microbatch of a stage once the pipeline is full."""
-    return max(stage.forward_s, stage.forward_transfer_s) + max(stage.backward_s, stage.backward_transfer_s)
+    return max(stage.forward_s, stage.forward_transfer_s) + max(
+        stage.backward_s, stage.backward_transfer_s
+    )
 
 
 def replica_seconds(plan: Plan, family: Family, rounds: int) -> float:

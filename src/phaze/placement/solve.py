@@ -1,7 +1,9 @@
-"""The fastest plan of a placement problem, over widths, depths, degrees, orders, families, cuts and recompute modes.
+"""The fastest plan of a placement problem, over widths, depths, degrees, orders, families, cuts and
+recompute modes.
 
-Families that the bottleneck table decides are read off it (:mod:`phaze.placement.bottleneck_solver`), all others are
-solved by labels below what is known (:mod:`phaze.placement.label_solver`). What they promise is priced anew by
+Families that the bottleneck table decides are read off it
+(:mod:`phaze.placement.bottleneck_solver`), all others are solved by labels below what is known
+(:mod:`phaze.placement.label_solver`). What they promise is priced anew by
 :mod:`phaze.placement.pipeline`, and the two must agree; the answer is its own lower bound.
 """
 
@@ -25,9 +27,11 @@ from phaze.placement.problem import PlacementProblem
 from phaze.placement.shapes import WidthCase, cases_of
 from phaze.placement.structure import StageCut
 
-# With more stages than this in all widths they are searched one after another, so that one at a time is in memory.
+# With more stages than this in all widths they are searched one after another, so that one at a
+# time is in memory.
 MANY_STAGES = 600_000
-# Labels look at every number of replicas up to the most, which takes memory and minutes beyond this.
+# Labels look at every number of replicas up to the most, which takes memory and minutes beyond
+# this.
 MOST_REPLICAS = 2**24
 
 
@@ -38,7 +42,10 @@ def cuts_of(problem: PlacementProblem, found: BottleneckPlan) -> list[StageCut]:
     for layer, stage in zip(found.width.graph.layers, owner.tolist(), strict=True):
         layers[stage].append(layer.id)
     names = problem.mode_names
-    return [StageCut(tuple(ids), names[mode]) for ids, mode in zip(layers, found.modes.tolist(), strict=True)]
+    return [
+        StageCut(tuple(ids), names[mode])
+        for ids, mode in zip(layers, found.modes.tolist(), strict=True)
+    ]
 
 
 def _quick_bound(problem: PlacementProblem, width: Width) -> float:
@@ -50,24 +57,33 @@ def _quick_bound(problem: PlacementProblem, width: Width) -> float:
     return float(np.min((rounds - 1) * pace_s, initial=inf))
 
 
-def fastest_plan(problem: PlacementProblem, prices: NetworkPrices | None = None, below_s: float = inf) -> Plan | None:
-    """The plan with the least batch time, or None when nothing fits, or nothing that takes less than ``below_s``."""
+def fastest_plan(
+    problem: PlacementProblem, prices: NetworkPrices | None = None, below_s: float = inf
+) -> Plan | None:
+    """The plan with the least batch time, or None when nothing fits, or nothing that takes less
+    than ``below_s``."""
     fastest = fastest_at(problem, (problem.zero,), prices, below_s)
     return None if fastest is None else fastest[1]
 
 
 def fastest_at(
-    problem: PlacementProblem, zeros: Sequence[int], prices: NetworkPrices | None = None, below_s: float = inf
+    problem: PlacementProblem,
+    zeros: Sequence[int],
+    prices: NetworkPrices | None = None,
+    below_s: float = inf,
 ) -> tuple[PlacementProblem, Plan] | None:
-    """The fastest plan over some stages of ZeRO, and the problem at its stage; None where there is none below
-    ``below_s``. Of stages at which that plan takes as long the least."""
+    """The fastest plan over some stages of ZeRO, and the problem at its stage; None where there is
+    none below ``below_s``. Of stages at which that plan takes as long the least."""
     return OpenPlacement(problem, zeros, prices).fastest(below_s)
 
 
 class OpenPlacement:
-    """A problem at some stages of ZeRO with what its bound and its solution share: widths, stage tables, paces."""
+    """A problem at some stages of ZeRO with what its bound and its solution share: widths, stage
+    tables, paces."""
 
-    def __init__(self, problem: PlacementProblem, zeros: Sequence[int], prices: NetworkPrices | None = None) -> None:
+    def __init__(
+        self, problem: PlacementProblem, zeros: Sequence[int], prices: NetworkPrices | None = None
+    ) -> None:
         self.problem, self.zeros = problem, zeros
         self.prices = NetworkPrices(problem.cluster) if prices is None else prices
         self._problems = [problem.at_zero(zero) for zero in needed_zeros(zeros)]
@@ -78,13 +94,20 @@ class OpenPlacement:
         self._cases: dict[int, list[WidthCase]] = {}
 
     def _labelled(self, own: PlacementProblem) -> tuple[Family, ...]:
-        return tuple(family for family in own.rules.families if not bottleneck_solver.decides(own, family))
+        return tuple(
+            family for family in own.rules.families if not bottleneck_solver.decides(own, family)
+        )
 
     def _cases_at(self, own: PlacementProblem) -> list[WidthCase]:
-        """The cases of all widths at a stage of ZeRO, where they are not too many to hold at once."""
+        """The cases of all widths at a stage of ZeRO, where they are not too many to hold at
+        once."""
         if own.zero not in self._cases:
             families = self._labelled(own)
-            each = [cases_of(own, width, families, self.prices) for width in self._widths] if families else []
+            each = (
+                [cases_of(own, width, families, self.prices) for width in self._widths]
+                if families
+                else []
+            )
             self._cases[own.zero] = [case for some in each for case in some]
         return self._cases[own.zero]
 
@@ -95,21 +118,24 @@ class OpenPlacement:
 
     @property
     def bound_s(self) -> float:
-        """What no plan undercuts, in the memory that there is, without the end of the batch; infinite where no plan
-        fits. Of stages of ZeRO that of the highest: no stage of a plan needs more memory there than at another."""
+        """What no plan undercuts, in the memory that there is, without the end of the batch;
+        infinite where no plan fits. Of stages of ZeRO that of the highest: no stage of a plan needs
+        more memory there than at another."""
         decided = any(len(self._labelled(own)) < len(own.rules.families) for own in self._problems)
         if decided or self._many:
             return min((_quick_bound(self.problem, width) for width in self._widths), default=inf)
         highest = max(own.zero for own in self._problems)
-        cases = [case for own in self._problems if own.zero == highest for case in self._cases_at(own)]
+        cases = [
+            case for own in self._problems if own.zero == highest for case in self._cases_at(own)
+        ]
         alike: dict[tuple[int, int, str], list[WidthCase]] = {}
         for case in cases:
             alike.setdefault(label_solver.plain_key(case), []).append(case)
         return min((self._case_bound(own) for own in alike.values()), default=inf)
 
     def _case_bound(self, alike: list[WidthCase]) -> float:
-        """Of cases whose P is bounded by that of the first: their families count m P at least, and where all of them
-        fill the pipeline once a chunk, the rest of the sum so often."""
+        """Of cases whose P is bounded by that of the first: their families count m P at least, and
+        where all of them fill the pipeline once a chunk, the rest of the sum so often."""
         families = [own.family for own in alike]
         fill = min(0.0 if own.split or own.pace_stages else own.fill for own in families)
         return depth_bound(alike[0], label_solver.plain_paces(alike[0], self._plain), fill)
@@ -153,13 +179,21 @@ class OpenPlacement:
 
 
 def needed_zeros(zeros: Sequence[int]) -> tuple[int, ...]:
-    """The stages of ZeRO that may be the fastest: stage 1 needs no more memory than 0, and its step no more time."""
+    """The stages of ZeRO that may be the fastest: stage 1 needs no more memory than 0, and its step
+    no more time."""
     return tuple(zero for zero in sorted(zeros) if zero != 0 or 1 not in zeros)
 
 
 def _shape_of(found: BottleneckPlan) -> Shape:
     family = found.family
-    return Shape(found.width.graph.width, len(found.path), found.data, found.order, family.chunks, family.name)
+    return Shape(
+        found.width.graph.width,
+        len(found.path),
+        found.data,
+        found.order,
+        family.chunks,
+        family.name,
+    )
 
 
 def plan_of(problem: PlacementProblem, found: BottleneckPlan, prices: NetworkPrices) -> Plan:

@@ -1,10 +1,12 @@
-"""Compiled: the stage table, every stage that can be taken from every closed set, with its sums by recompute mode.
+"""Compiled: the stage table, every stage that can be taken from every closed set, with its sums by
+recompute mode.
 
 Closed sets are those of :mod:`phaze.placement.cut_sets`.
 
-A stage taken from closed set U is a walk of single removals in topological order, so its sums, its forward walk and its
-entering edges grow with each layer; only the leaving edges are looked at anew. Stages longer than ``limit_s`` of their
-closed set, or that fit into no device even with one microbatch in flight, are left out with all that hold them.
+A stage taken from closed set U is a walk of single removals in topological order, so its sums, its
+forward walk and its entering edges grow with each layer; only the leaving edges are looked at anew.
+Stages longer than ``limit_s`` of their closed set, or that fit into no device even with one
+microbatch in flight, are left out with all that hold them.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,17 +19,20 @@ if TYPE_CHECKING:
     from phaze.placement.cut_sets import CutSets, Flags, Floats, Ints
 
 
-# The first column of the sums by mode: seconds recomputed, bytes kept, bytes live of the first, then of the others.
+# The first column of the sums by mode: seconds recomputed, bytes kept, bytes live of the first,
+# then of the others.
 AGAIN = 7
 
 
 class Saved(NamedTuple):
-    """By layer: bytes kept and seconds recomputed in every mode, the first being none, shared parameters, and blocks.
+    """By layer: bytes kept and seconds recomputed in every mode, the first being none, shared
+    parameters, and blocks.
 
-    ``group`` is the number of the layer's tied group or -1; ``group_bytes``, ``group_size`` and ``group_last`` (the
-    last member in topological order) are by group. ``link_bytes_per_s`` is 0 unless edges arrive inside a stage.
-    ``live_bytes`` are held beside those kept while the layer runs, by mode, ``buffer_bytes`` once for a ``kind``.
-    ``pairs`` is 1 where the weights of two layers in a row are gathered at once, else 0.
+    ``group`` is the number of the layer's tied group or -1; ``group_bytes``, ``group_size`` and
+    ``group_last`` (the last member in topological order) are by group. ``link_bytes_per_s`` is 0
+    unless edges arrive inside a stage. ``live_bytes`` are held beside those kept while the layer
+    runs, by mode, ``buffer_bytes`` once for a ``kind``. ``pairs`` is 1 where the weights of two
+    layers in a row are gathered at once, else 0.
     """
 
     kept_bytes: "Floats"
@@ -45,9 +50,10 @@ class Saved(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What stages must fit into: bytes of memory, bytes held for a byte of parameters, bytes more for each of the
-    largest layer, bytes more for a byte of experts (less than 0 where more ranks hold these alike) and for each of the
-    layer that has most, and which modes are allowed at numbers from 2 on and at number 1, the last stage."""
+    """What stages must fit into: bytes of memory, bytes held for a byte of parameters, bytes more
+    for each of the largest layer, bytes more for a byte of experts (less than 0 where more ranks
+    hold these alike) and for each of the layer that has most, and which modes are allowed at
+    numbers from 2 on and at number 1, the last stage."""
 
     hbm_bytes: float
     state: float
@@ -59,12 +65,14 @@ class Room(NamedTuple):
 
 
 class StageTable(NamedTuple):
-    """Every stage of every closed set u, at ``start[u]`` .. ``start[u + 1]``: what is left of u, and its sums by mode.
+    """Every stage of every closed set u, at ``start[u]`` .. ``start[u + 1]``: what is left of u,
+    and its sums by mode.
 
-    ``backward_s`` includes recomputing; ``largest_bytes`` are the parameters of the largest layer, or pair of layers in
-    a row, and where some are experts that ranks share out the most dense ones, ``most_expert_bytes`` the most experts;
-    ``buffer_bytes`` those of its kinds of layers, each once; ``tied`` marks groups that lie in this stage and in
-    others, at the stage of their last member; ``unsplit`` is 1 without a sharded layer.
+    ``backward_s`` includes recomputing; ``largest_bytes`` are the parameters of the largest layer,
+    or pair of layers in a row, and where some are experts that ranks share out the most dense ones,
+    ``most_expert_bytes`` the most experts; ``buffer_bytes`` those of its kinds of layers, each
+    once; ``tied`` marks groups that lie in this stage and in others, at the stage of their last
+    member; ``unsplit`` is 1 without a sharded layer.
     """
 
     start: "Ints"
@@ -105,8 +113,11 @@ def new_table(sets: int, room: int, groups: int, modes: int) -> StageTable:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _slowest(begin: int, end: int, others: "Ints", sizes: "Floats", inside: "Flags") -> tuple[float, float]:
-    """The most bytes of an edge whose other end lies outside the stage, below 0 if there is none, and their sum."""
+def _slowest(
+    begin: int, end: int, others: "Ints", sizes: "Floats", inside: "Flags"
+) -> tuple[float, float]:
+    """The most bytes of an edge whose other end lies outside the stage, below 0 if there is none,
+    and their sum."""
     most, total = -1.0, 0.0
     for edge in range(begin, end):
         if not inside[others[edge]]:
@@ -138,7 +149,8 @@ def _saves(saved: Saved, sums: "Floats", at: tuple[int, int], used: "Ints", insi
 
 @njit(cache=True, nogil=True, inline="always")
 def _buffered(saved: Saved, sums: "Floats", counts: "Ints", depth: int, layer: int) -> float:
-    """The buffers of a stage with one more layer: those of its kind, if no layer of it was there."""
+    """The buffers of a stage with one more layer: those of its kind, if no layer of it was
+    there."""
     bit = np.int64(1) << saved.kind[layer] if saved.buffer_bytes[layer] > 0 else np.int64(0)
     new = 0.0 if counts[depth, 2] & bit else saved.buffer_bytes[layer]
     counts[depth + 1, 2], sums[depth + 1, 6] = counts[depth, 2] | bit, sums[depth, 6] + new
@@ -156,7 +168,8 @@ def _latest(
     inside: "Flags",
     link: float,
 ) -> float:
-    """The latest end of a backward that waits for an edge; ``leaving`` lists at which depths such layers were taken."""
+    """The latest end of a backward that waits for an edge; ``leaving`` lists at which depths such
+    layers were taken."""
     start, head, size = edges
     latest_s, left = 0.0, 0
     leaving[depth - 1, leavers[depth - 1]] = depth
@@ -176,9 +189,16 @@ def _latest(
 
 @njit(cache=True, nogil=True, inline="always")
 def _write(
-    back_s: "Floats", kept: "Floats", live: "Floats", sums: "Floats", at: tuple[int, int], latest_s: float, inside: bool
+    back_s: "Floats",
+    kept: "Floats",
+    live: "Floats",
+    sums: "Floats",
+    at: tuple[int, int],
+    latest_s: float,
+    inside: bool,
 ) -> None:
-    """Write the numbers by mode of a stage; where edges arrive inside it, all that it does not keep is live.
+    """Write the numbers by mode of a stage; where edges arrive inside it, all that it does not keep
+    is live.
 
     ``at`` are the number of the stage and the depth of the walk.
     """
@@ -193,9 +213,11 @@ def _write(
 
 @njit(cache=True, nogil=True)
 def _tie(saved: Saved, tied: "Floats", seen: "Ints", where: tuple[int, int, int]) -> None:
-    """Count the layer of a tied group that was taken, and mark groups that lie in this stage and in others.
+    """Count the layer of a tied group that was taken, and mark groups that lie in this stage and in
+    others.
 
-    Members before the last add 1, the last as many as there can be: it is in the stage from then on.
+    Members before the last add 1, the last as many as there can be: it is in the stage from then
+    on.
     """
     depth, layer, count = where
     for g in range(saved.group_size.shape[0]):
@@ -208,7 +230,8 @@ def _tie(saved: Saved, tied: "Floats", seen: "Ints", where: tuple[int, int, int]
 
 @njit(cache=True, nogil=True, inline="always")
 def _gathered(saved: Saved, parameter_bytes: "Floats", taken: "Ints", depth: int) -> float:
-    """Parameters of the layer that was taken last, and of the one before where both are gathered at once."""
+    """Parameters of the layer that was taken last, and of the one before where both are gathered at
+    once."""
     before = saved.pairs * parameter_bytes[taken[depth - 1]] if depth > 1 else 0.0
     return float(parameter_bytes[taken[depth]] + before)
 
@@ -217,23 +240,55 @@ def _gathered(saved: Saved, parameter_bytes: "Floats", taken: "Ints", depth: int
 def stage_table(
     cut_sets: "CutSets", saved: Saved, device: Room, limit_s: "Floats", room: int
 ) -> tuple[int, StageTable]:
-    """All stages within the limits; how many there are, which may be more than there is ``room`` for."""
+    """All stages within the limits; how many there are, which may be more than there is ``room``
+    for."""
     n, sets, groups = cut_sets.forward_s.shape[0], cut_sets.size.shape[0], saved.group_size.shape[0]
     modes, link, count = saved.kept_bytes.shape[1], saved.link_bytes_per_s, 0
-    # The column of what the last mode keeps, full: where edges arrive inside a stage, those from outside it.
-    table, used, full = new_table(sets, room, groups, modes), device.allowed + device.last, AGAIN + 3 * modes - 2
-    start, rests, ahead_s, back_s, weights, largest, buffers, kepts, lives, _, unsplit, blocks, _, _ = table
-    _, _, parameter_bytes, _, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = cut_sets
+    # The column of what the last mode keeps, full: where edges arrive inside a stage, those from
+    # outside it.
+    table, used, full = (
+        new_table(sets, room, groups, modes),
+        device.allowed + device.last,
+        AGAIN + 3 * modes - 2,
+    )
+    (
+        start,
+        rests,
+        ahead_s,
+        back_s,
+        weights,
+        largest,
+        buffers,
+        kepts,
+        lives,
+        _,
+        unsplit,
+        blocks,
+        _,
+        _,
+    ) = table
+    _, _, parameter_bytes, _, sharded, in_start, in_tail, in_bytes, _, _, _, _, _, _, _, _ = (
+        cut_sets
+    )
     step_start, step_layer, step_set = cut_sets.step_start, cut_sets.step_layer, cut_sets.step_set
-    forward_s, backward_s, state, hbm = cut_sets.forward_s, cut_sets.backward_s, device.state, device.hbm_bytes
-    # By depth of the walk: the layer taken, what is left, the next step, tied groups, unsplit, blocks, kinds with
-    # buffers as bits, and sums: parameters, forward, backward without recomputing, largest layer, end of the forward
-    # walk, most live in every mode, buffers, and from AGAIN on by mode recomputed seconds, kept and live.
+    forward_s, backward_s, state, hbm = (
+        cut_sets.forward_s,
+        cut_sets.backward_s,
+        device.state,
+        device.hbm_bytes,
+    )
+    # By depth of the walk: the layer taken, what is left, the next step, tied groups, unsplit,
+    # blocks, kinds with buffers as bits, and sums: parameters, forward, backward without
+    # recomputing, largest layer, end of the forward walk, most live in every mode, buffers, and
+    # from AGAIN on by mode recomputed seconds, kept and live.
     taken, place, step = np.full(n + 1, -1), np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     seen, counts = np.zeros((n + 1, groups), np.int64), np.zeros((n + 1, 3), np.int64)
     sums = np.zeros((n + 1, AGAIN + 3 * modes))
     inside, leavers, counts[0, 0] = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64), 1
-    leaving, edges = np.empty((n + 1, n + 1), np.int64), (cut_sets.out_start, cut_sets.out_head, cut_sets.out_bytes)
+    leaving, edges = (
+        np.empty((n + 1, n + 1), np.int64),
+        (cut_sets.out_start, cut_sets.out_head, cut_sets.out_bytes),
+    )
     for top in range(sets):
         start[top], place[0], step[0], depth = count, top, step_start[top], 0
         while depth >= 0:
@@ -254,15 +309,24 @@ def stage_table(
                 continue
             depth, latest_s = depth + 1, 0.0
             taken[depth], place[depth], step[depth] = layer, rest, step_start[rest]
-            sums[depth, 0], sums[depth, 1], sums[depth, 2], sums[depth, 4] = parameters, ahead, back, ahead
-            sums[depth, 3] = max(sums[depth - 1, 3], _gathered(saved, parameter_bytes, taken, depth))
+            sums[depth, 0], sums[depth, 1], sums[depth, 2], sums[depth, 4] = (
+                parameters,
+                ahead,
+                back,
+                ahead,
+            )
+            sums[depth, 3] = max(
+                sums[depth - 1, 3], _gathered(saved, parameter_bytes, taken, depth)
+            )
             counts[depth, 0], counts[depth, 1] = (
                 counts[depth - 1, 0] * (not sharded[layer]),
                 counts[depth - 1, 1] + saved.block[layer],
             )
             if link > 0:
                 inside[layer] = True
-                most, came = _slowest(in_start[layer], in_start[layer + 1], in_tail, in_bytes, inside)
+                most, came = _slowest(
+                    in_start[layer], in_start[layer + 1], in_tail, in_bytes, inside
+                )
                 sums[depth, full] = sums[depth - 1, full] + came
                 sums[depth, 4] = max(sums[depth - 1, 4], most / link) + forward_s[layer]
                 latest_s = _latest(depth, taken, sums, leaving, leavers, edges, inside, link)

@@ -1,4 +1,5 @@
-"""What a stage of a plan adds up to, and the bytes that its devices hold: memory as the problem states it."""
+"""What a stage of a plan adds up to, and the bytes that its devices hold: memory as the problem
+states it."""
 
 from dataclasses import dataclass
 from operator import sub
@@ -12,9 +13,10 @@ from phaze.placement.problem import PlacementProblem
 
 @dataclass(frozen=True, slots=True)
 class StageSums:
-    """What a stage adds up to, apart from its place in a plan; ``waiting_s`` is what edges that arrive inside it add to
-    its passes. ``layer_bytes`` and ``layer_experts`` are parameters by layer, and experts among them, ``layer_s`` the
-    seconds of each forward and backward, with what it runs again, ``layer_frozen`` its weights that are not trained."""
+    """What a stage adds up to, apart from its place in a plan; ``waiting_s`` is what edges that
+    arrive inside it add to its passes. ``layer_bytes`` and ``layer_experts`` are parameters by
+    layer, and experts among them, ``layer_s`` the seconds of each forward and backward, with what
+    it runs again, ``layer_frozen`` its weights that are not trained."""
 
     forward_s: float
     backward_s: float
@@ -37,7 +39,8 @@ class StageSums:
         return sum(self.layer_experts)
 
     def largest_bytes(self, pairs: bool) -> tuple[float, float]:
-        """The most dense parameters of a layer, or of a pair of layers in a row, and the most experts of a layer."""
+        """The most dense parameters of a layer, or of a pair of layers in a row, and the most
+        experts of a layer."""
         sizes = list(map(sub, self.layer_bytes, self.layer_experts))
         if pairs:
             sizes = [own + after for own, after in zip(sizes, [*sizes[1:], 0.0], strict=True)]
@@ -46,8 +49,8 @@ class StageSums:
 
 @dataclass(frozen=True, slots=True)
 class HeldBytes:
-    """Bytes that a device holds for a parameter in plans of a shape: of all dense ones, of those of the largest layer
-    beside them, of experts, and of the most experts of a layer."""
+    """Bytes that a device holds for a parameter in plans of a shape: of all dense ones, of those of
+    the largest layer beside them, of experts, and of the most experts of a layer."""
 
     each: tuple[ParameterState, ParameterState, ParameterState, ParameterState]
 
@@ -60,18 +63,29 @@ class HeldBytes:
     def of_degrees(problem: PlacementProblem, width: int, data: int) -> "HeldBytes":
         """Those of stages of a width in so many replicas."""
         dense = problem.held(data), problem.working(data)
-        return HeldBytes((*dense, problem.held_experts(width, data), problem.working_experts(width, data)))
+        return HeldBytes(
+            (*dense, problem.held_experts(width, data), problem.working_experts(width, data))
+        )
 
 
-def memory_of(problem: PlacementProblem, held: HeldBytes, sums: StageSums, in_flight: float) -> Memory:
+def memory_of(
+    problem: PlacementProblem, held: HeldBytes, sums: StageSums, in_flight: float
+) -> Memory:
     """Bytes on a device of a stage, by term."""
     sent = problem.sent_bytes
     experts = sums.expert_bytes / sent
     largest, most = (size / sent for size in sums.largest_bytes(problem.gathers_pairs))
     count, (dense, working, own, rest) = sums.parameter_bytes / sent - experts, held.each
-    weights = count * dense.weight + largest * working.weight + experts * own.weight + most * rest.weight
+    weights = (
+        count * dense.weight + largest * working.weight + experts * own.weight + most * rest.weight
+    )
     weights += float(sums.frozen.held_bytes(held.each, sent))
-    gradients = count * dense.gradient + largest * working.gradient + experts * own.gradient + most * rest.gradient
+    gradients = (
+        count * dense.gradient
+        + largest * working.gradient
+        + experts * own.gradient
+        + most * rest.gradient
+    )
     return Memory(
         weights,
         gradients + sums.buffer_bytes,

@@ -1,4 +1,5 @@
-"""What the layers of a stage add up to, and when edges arrive inside it: the sums of :mod:`phaze.placement.problem`."""
+"""What the layers of a stage add up to, and when edges arrive inside it: the sums of
+:mod:`phaze.placement.problem`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,8 +22,8 @@ def _walk(start_s: float, steps: Iterable[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """By position of a layer: bytes of all edges that enter it, and from other stages; seconds of the slowest edge from
-    and to other stages, where edges arrive inside stages."""
+    """By position of a layer: bytes of all edges that enter it, and from other stages; seconds of
+    the slowest edge from and to other stages, where edges arrive inside stages."""
 
     entering: list[float]
     came: list[float]
@@ -46,17 +47,27 @@ def arrivals_of(problem: PlacementProblem, graph: LayerGraph, owner: dict[int, i
     return arrivals
 
 
-def _waiting(graph: LayerGraph, positions: Sequence[int], edges: Arrivals, again_s: float) -> tuple[float, float]:
+def _waiting(
+    graph: LayerGraph, positions: Sequence[int], edges: Arrivals, again_s: float
+) -> tuple[float, float]:
     """What edges that arrive inside a stage add to its forward and its backward."""
     layers = graph.layers
     forward_s = _walk(0.0, ((edges.entering_s[p], layers[p].forward_s) for p in positions))
-    backward_s = _walk(again_s, ((edges.leaving_s[p], layers[p].backward_s) for p in reversed(positions)))
-    ahead_s, behind_s = sum(layers[p].forward_s for p in positions), sum(layers[p].backward_s for p in positions)
+    backward_s = _walk(
+        again_s, ((edges.leaving_s[p], layers[p].backward_s) for p in reversed(positions))
+    )
+    ahead_s, behind_s = (
+        sum(layers[p].forward_s for p in positions),
+        sum(layers[p].backward_s for p in positions),
+    )
     return max(0.0, forward_s - ahead_s), max(0.0, backward_s - again_s - behind_s)
 
 
 def sums_of(
-    problem: PlacementProblem, mode: Mode, positions: Sequence[int], graph_edges: tuple[LayerGraph, Arrivals]
+    problem: PlacementProblem,
+    mode: Mode,
+    positions: Sequence[int],
+    graph_edges: tuple[LayerGraph, Arrivals],
 ) -> StageSums:
     graph, edges = graph_edges
     forward_s = backward_s = again_s = parameters = kept_bytes = live = 0.0
@@ -93,20 +104,36 @@ def sums_of(
         live += max(layer.live_bytes for layer in layers)
         waiting_s = _waiting(graph, positions, edges, again_s)
     sizes = tuple(layer.parameter_bytes for layer in layers)
-    buffers = sum({kind_of(graph.layers, place): graph.layers[place].buffer_bytes for place in positions}.values())
+    buffers = sum(
+        {
+            kind_of(graph.layers, place): graph.layers[place].buffer_bytes for place in positions
+        }.values()
+    )
     has_experts = problem.has_experts
     experts = tuple(layer.expert_bytes if has_experts else 0.0 for layer in layers)
     weight_s = sum(layer.weight_s or 0.0 for layer in layers)
     frozen = tuple(layer.frozen for layer in layers)
     still = frozen_sums(frozen, has_experts, problem.gathers_pairs)
-    whole = (parameters, kept_bytes, live, buffers, sizes, experts, weight_s, tuple(layer_s), frozen, still)
+    whole = (
+        parameters,
+        kept_bytes,
+        live,
+        buffers,
+        sizes,
+        experts,
+        weight_s,
+        tuple(layer_s),
+        frozen,
+        still,
+    )
     return StageSums(forward_s, backward_s, again_s, waiting_s, *whole)
 
 
 def stage_sums(
     problem: PlacementProblem, graph: LayerGraph, cuts: Sequence[StageCut], owner: dict[int, int]
 ) -> tuple[list[list[int]], list[StageSums]]:
-    """The layers of every stage by position, and what they add up to; stages of the same amounts are summed once."""
+    """The layers of every stage by position, and what they add up to; stages of the same amounts
+    are summed once."""
     place, edges = (
         {layer.id: position for position, layer in enumerate(graph.layers)},
         arrivals_of(problem, graph, owner),

@@ -14,7 +14,10 @@ def accuracy_sections(rows: Sequence[AccuracyRow]) -> list[Section]:
     """Every row, and the median and greatest error of each group."""
     columns = ("", "measured", "calibrated", "error", "data sheet", "error")
     typical = median(abs(row.error) for row in rows)
-    headline = f"Calibrated times are off by {typical:.1%} in the median, over {counted(len(rows), 'measurement')}"
+    headline = (
+        f"Calibrated times are off by {typical:.1%} in the median, over "
+        f"{counted(len(rows), 'measurement')}"
+    )
     sections: list[Section] = [Notes([], headline)]
     for name, members in groupby(rows, key=lambda row: row.group):
         group = list(members)

@@ -18,7 +18,11 @@ def _fullest(document: Mapping[str, Any]) -> str:
 def _sides(given: Mapping[str, Any], best: Mapping[str, Any], source: str) -> Table:
     rows = [
         ("step", show(given["batch_s"], "s"), show(best["batch_s"], "s")),
-        ("tokens/s a device", f"{given['tokens_per_s_per_device']:,.4g}", f"{best['tokens_per_s_per_device']:,.4g}"),
+        (
+            "tokens/s a device",
+            f"{given['tokens_per_s_per_device']:,.4g}",
+            f"{best['tokens_per_s_per_device']:,.4g}",
+        ),
         ("MFU", f"{given['mfu']:.1%}", f"{best['mfu']:.1%}"),
         ("fullest stage", _fullest(given), _fullest(best)),
     ]
@@ -32,7 +36,9 @@ def _differences(against: Mapping[str, Any]) -> Section:
     word = "faster" if faster else "slower: yours may fill memory that a plan keeps free, and is"
     title = f"The best plan is {abs(against['gain']):.1%} {word}"
     columns = ("difference", "yours", "best", "step time", "alone")
-    return Table(columns, _steps(against), title, "each difference after those above it, and alone", texts=3)
+    return Table(
+        columns, _steps(against), title, "each difference after those above it, and alone", texts=3
+    )
 
 
 def _steps(against: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -42,15 +48,29 @@ def _steps(against: Mapping[str, Any]) -> list[tuple[str, ...]]:
     for step in against["differences"]:
         alone = "-" if step["alone_s"] is None else f"{step['alone_s'] / whole_s - 1:+.1%}"
         alone += "" if step["alone_fits"] in (None, True) else ", does not fit"
-        worth = f"{-step['worth_s'] / whole_s:+.1%}".replace("-0.0%", "0.0%").replace("+0.0%", "0.0%")
-        worth += ", fits again" if step["fits"] and not fitted else "" if step["fits"] else ", does not fit yet"
+        worth = f"{-step['worth_s'] / whole_s:+.1%}".replace("-0.0%", "0.0%").replace(
+            "+0.0%", "0.0%"
+        )
+        worth += (
+            ", fits again"
+            if step["fits"] and not fitted
+            else ""
+            if step["fits"]
+            else ", does not fit yet"
+        )
         fitted = step["fits"]
         rows.append((step["what"], step["given"], step["best"], worth, alone))
     return rows
 
 
 def _flag(name: str, value: str) -> str:
-    return f"{name} {value}" if name.startswith("-") and value else name if not value else f"{name} = {value}"
+    return (
+        f"{name} {value}"
+        if name.startswith("-") and value
+        else name
+        if not value
+        else f"{name} = {value}"
+    )
 
 
 def _flags(flags: Mapping[str, Any]) -> list[Section]:
@@ -66,7 +86,8 @@ def _flags(flags: Mapping[str, Any]) -> list[Section]:
 
 
 def against_sections(document: Mapping[str, Any]) -> list[Section]:
-    """A plan's key ``against``: both sides, the differences with their worth, the flags to change."""
+    """A plan's key ``against``: both sides, the differences with their worth, the flags to
+    change."""
     against = document["against"]
     notes = [f"note: {note}" for note in against["assumed"]]
     if against["not_read"]:

@@ -1,4 +1,5 @@
-"""The best different plans, those apart that no framework can launch, and the same job on other terms."""
+"""The best different plans, those apart that no framework can launch, and the same job on other
+terms."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,11 +24,17 @@ def _launchable(row: Mapping[str, Any]) -> bool:
     return not launch or any(target["refused"] is None for target in launch.values())
 
 
-def _alternative(row: Mapping[str, Any], document: Mapping[str, Any], named: bool) -> tuple[str, ...]:
-    """A plan's row: its degrees, recompute, what it loses most by, step time and what it leaves of memory."""
+def _alternative(
+    row: Mapping[str, Any], document: Mapping[str, Any], named: bool
+) -> tuple[str, ...]:
+    """A plan's row: its degrees, recompute, what it loses most by, step time and what it leaves of
+    memory."""
     left = (row.get("plan") or document).get("memory_left")
     return (
-        f"TP {row['tensor']} {_shared(row)}PP {row['pipeline']} DP {row['data']} mb {row['microbatch']}"
+        (
+            f"TP {row['tensor']} {_shared(row)}PP {row['pipeline']} DP {row['data']} mb "
+            f"{row['microbatch']}"
+        )
         + (f" {row['family']}" if row.get("family") else "")
         + (f" VPP {row['chunks']}" if row["chunks"] > 1 else "")
         + (f" Z{row['zero']}" if row["zero"] else "")
@@ -41,7 +48,9 @@ def _alternative(row: Mapping[str, Any], document: Mapping[str, Any], named: boo
     )
 
 
-def _plans(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], title: str, caption: str) -> Table:
+def _plans(
+    document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], title: str, caption: str
+) -> Table:
     named = len({row["attention"] for row in document["alternatives"]}) > 1
     columns = ("plan", "recompute", "loses most by", "step", "slower", "left")
     cells = [_alternative(row, document, named) for row in rows]
@@ -58,12 +67,19 @@ def alternatives_sections(document: Mapping[str, Any]) -> list[Section]:
     ]
     if refused:
         first = next(iter(refused[0]["launch"].values()))["refused"]
-        sections.append(_plans(document, refused, "No framework launches these as they are", f"the first: {first}"))
+        sections.append(
+            _plans(
+                document, refused, "No framework launches these as they are", f"the first: {first}"
+            )
+        )
     lines = []
     for name, key in (("rule of thumb", "rule_of_thumb"), ("experts' split", "experts")):
         usual = document.get(key)
         if usual is not None:
-            lines.append(f"{name} ({degree_words(usual)}): {show(usual['batch_s'], 's')}, {usual['slower']:+.1%}")
+            lines.append(
+                f"{name} ({degree_words(usual)}): {show(usual['batch_s'], 's')}, "
+                f"{usual['slower']:+.1%}"
+            )
     return [*sections, Notes([*lines, proof_words(document), choices_text(document)])]
 
 
@@ -79,7 +95,11 @@ def what_if_sections(document: Mapping[str, Any]) -> list[Section]:
                 rows.append((label, f"does not work: {row['reason']}", "", "", ""))
             else:
                 rate = row["tokens_per_s_per_device"]
-                figures = (Number(f"{rate:,.4g}", rate), f"{row['mfu']:.1%}", Meter(rate / max(rates)))
+                figures = (
+                    Number(f"{rate:,.4g}", rate),
+                    f"{row['mfu']:.1%}",
+                    Meter(rate / max(rates)),
+                )
                 rows.append((label, row["plan"], *figures))
         columns = (group["axis"], "plan", f"{unit_of(document)}/s a device", "MFU", "")
         sections.append(Table(columns, rows, f"What if: {group['title']}", texts=2))

@@ -1,4 +1,5 @@
-"""What stands beside the answer of a search or front, in terminal and page: what it holds under, how plausible."""
+"""What stands beside the answer of a search or front, in terminal and page: what it holds under,
+how plausible."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,14 +7,21 @@ from typing import Any
 from phaze.search.plan_words import precision_words
 from phaze.units import show
 
-PROVISIONAL = "The time was too short to evaluate a chip: this design is feasible, the first that fits, not optimised."
+PROVISIONAL = (
+    "The time was too short to evaluate a chip: this design is feasible, the first that "
+    "fits, not optimised."
+)
 BELIEF = "Trust the comparison of designs inside this space, not the chip's own figures"
 
 
 def network_words(result: Mapping[str, Any]) -> str:
     """The network: whose links, how fast, how many devices."""
     setting = result["setting"]
-    speed = f", {show(setting['link_bytes_per_s'], 'B/s')} each" if "link_bytes_per_s" in setting else ""
+    speed = (
+        f", {show(setting['link_bytes_per_s'], 'B/s')} each"
+        if "link_bytes_per_s" in setting
+        else ""
+    )
     name = str((result.get("cluster") or {}).get("label") or "one flat link")
     whose = " on the chip's own links" if setting["links"] == "chip" else ""
     level = " inside its innermost level" if setting.get("levels", 1) > 1 else ""
@@ -28,7 +36,8 @@ def job_words(result: Mapping[str, Any]) -> str:
     if "stack" in setting:
         stages = sorted({model["zero"] for model in result["models"]})
         words.append(
-            f"stack {setting['stack']}, {precision_words(setting['precision'])}, ZeRO {' and '.join(map(str, stages))}"
+            f"stack {setting['stack']}, {precision_words(setting['precision'])}, ZeRO "
+            f"{' and '.join(map(str, stages))}"
         )
     return ", ".join(words)
 
@@ -42,14 +51,24 @@ def basis_words(result: Mapping[str, Any]) -> str:
         return f"rules {rules}, 0.80 of every peak (data sheet), ± {constants['band']:.0%}"
     if constants["basis"] == "held":
         left = f"{constants['software_share']:.2f} of that left by the stack"
-        return f"rules {rules}, arrays at the clock held, {left}, 0.80 of HBM, ± {constants['band']:.0%}"
-    return f"rules {rules}, {constants['basis']} constants of {constants['of']}, ± {constants['band']:.0%}"
+        return (
+            f"rules {rules}, arrays at the clock held, {left}, 0.80 of HBM, ± "
+            f"{constants['band']:.0%}"
+        )
+    return (
+        f"rules {rules}, {constants['basis']} constants of {constants['of']}, ± "
+        f"{constants['band']:.0%}"
+    )
 
 
 def density_words(result: Mapping[str, Any]) -> str:
     """Peak and power a mm2, and peak a W."""
     found = result["plausibility"]
-    compute, power, frugal = found["peak_flops_per_mm2"], found["design_w_per_mm2"], found.get("peak_flops_per_w")
+    compute, power, frugal = (
+        found["peak_flops_per_mm2"],
+        found["design_w_per_mm2"],
+        found.get("peak_flops_per_w"),
+    )
     said = f"{compute['value'] / 1e12:.2f} TFLOP/s and {power['value']:.2f} W a mm2"
     return said if frugal is None else f"{said}, {frugal['value'] / 1e12:.2f} TFLOP/s a W"
 
@@ -62,7 +81,11 @@ def _shipped(figure: Mapping[str, Any], scale: float, unit: str) -> str:
 def shipped_words(result: Mapping[str, Any]) -> str:
     """The densest shipped chips beside it."""
     found = result["plausibility"]
-    compute, power, frugal = found["peak_flops_per_mm2"], found["design_w_per_mm2"], found.get("peak_flops_per_w")
+    compute, power, frugal = (
+        found["peak_flops_per_mm2"],
+        found["design_w_per_mm2"],
+        found.get("peak_flops_per_w"),
+    )
     note = f"; {found['note']}" if found["note"] else ""
     said = f"{_shipped(compute, 1e12, 'TFLOP/s')}; {_shipped(power, 1.0, 'W')} a mm2"
     return f"{said}{'' if frugal is None else '; ' + _shipped(frugal, 1e12, 'TFLOP/s a W')}{note}"
@@ -71,24 +94,36 @@ def shipped_words(result: Mapping[str, Any]) -> str:
 def warning_words(result: Mapping[str, Any]) -> str:
     """What to be warned of, empty if nothing."""
     found = result["plausibility"]
-    return f"Warning: {'; '.join(found['warnings'])}. {BELIEF}: {found['reason']}." if found["warnings"] else ""
+    return (
+        f"Warning: {'; '.join(found['warnings'])}. {BELIEF}: {found['reason']}."
+        if found["warnings"]
+        else ""
+    )
 
 
 def near_words(result: Mapping[str, Any]) -> str:
     """How flat the optimum is."""
     proof = result["certificate"]
     near = proof["near"]
-    least, most, share = near["at_least"], near["at_most"], f"{near['within']:.0%}".replace("%", " %")
+    least, most, share = (
+        near["at_least"],
+        near["at_most"],
+        f"{near['within']:.0%}".replace("%", " %"),
+    )
     many = f"{most:,}" if least == most else f"Between {least:,} and {most:,}"
     verb = "is" if most == 1 else "are"
-    said = f"{many} of the {proof['chips']:,} chips {verb} within {share} of the answer, itself among them."
+    said = (
+        f"{many} of the {proof['chips']:,} chips {verb} within {share} of the answer, itself "
+        "among them."
+    )
     ends = [f"{one['axis'].replace('_', ' ')} ({one['end']})" for one in result.get("at_ends", ())]
     said += f" It lies at the end of the axes {', '.join(ends)}." if ends else ""
     return f"{said} {PROVISIONAL}" if result.get("provisional") else said
 
 
 def front_facts(front: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What stands beside a front: how dense its chips are, the densest shipped, and what it holds under."""
+    """What stands beside a front: how dense its chips are, the densest shipped, and what it holds
+    under."""
     points, setting = front["points"], front["setting"]
     said = []
     figures = [("peak_flops_per_mm2", "TFLOP/s a mm2", 1e12), ("design_w_per_mm2", "W a mm2", 1.0)]
@@ -120,8 +155,12 @@ def front_warning(front: Mapping[str, Any]) -> str:
     beyond = [point for point in front["points"] if point["plausibility"]["warnings"]]
     if not beyond:
         return ""
-    worst = max(beyond, key=lambda point: max(one["ratio"] for one in _figures(point["plausibility"])))
+    worst = max(
+        beyond, key=lambda point: max(one["ratio"] for one in _figures(point["plausibility"]))
+    )
     found, count = worst["plausibility"], len(front["points"])
     many = f"{len(beyond):,} of the {count:,} designs are" if count > 1 else "the design is"
-    said = f"{many} beyond what was shipped; of {worst['chip']['name']} {'; '.join(found['warnings'])}"
+    said = (
+        f"{many} beyond what was shipped; of {worst['chip']['name']} {'; '.join(found['warnings'])}"
+    )
     return f"Warning: {said}. {BELIEF}: {found['reason']}."

@@ -7,7 +7,8 @@ from phaze.report.sections import Figures, Notes, Section
 
 
 def chip_fit_sections(document: Mapping[str, Any], constants: Mapping[str, float]) -> list[Section]:
-    """The fitted constants, how far estimates were off before and are now, and the file that has them."""
+    """The fitted constants, how far estimates were off before and are now, and the file that has
+    them."""
     error = document["median_error"]
     rows = [(name, f"{value:.4g}") for name, value in constants.items()]
     note = (

@@ -34,15 +34,32 @@ def unit_rows(chip: Chip) -> list[tuple[str, str]]:
     """Cores, or clusters and the clock that they hold."""
     tensor, vector = chip.clusters, chip.vectors
     if not states_clusters(chip):
-        cores = f"{tensor.count} of {tensor.rows} x {tensor.columns}, {show(tensor.operand_bytes, 'B')} each"
+        cores = (
+            f"{tensor.count} of {tensor.rows} x {tensor.columns}, "
+            f"{show(tensor.operand_bytes, 'B')} each"
+        )
         lanes = f"{vector.count} of {vector.lanes} lanes, {show(vector.register_bytes, 'B')} each"
         return [("tensor cores", cores), ("vector cores", lanes)]
-    arrays = f"{tensor.count} of {tensor.arrays} arrays of {tensor.rows} x {tensor.columns} and {vector.lanes} lanes"
-    memory = f"operands {show(tensor.operand_bytes, 'B')}, registers {show(vector.register_bytes, 'B')}"
-    shared = f"port {tensor.port_bytes_per_cycle:g} bytes a cycle, one read reaches {chip.global_buffer.fan_out}"
-    limit = "no power limit is known" if chip.sustained_w is None else f"at most {chip.sustained_w:g} W"
+    arrays = (
+        f"{tensor.count} of {tensor.arrays} arrays of {tensor.rows} x {tensor.columns} and "
+        f"{vector.lanes} lanes"
+    )
+    memory = (
+        f"operands {show(tensor.operand_bytes, 'B')}, registers {show(vector.register_bytes, 'B')}"
+    )
+    shared = (
+        f"port {tensor.port_bytes_per_cycle:g} bytes a cycle, one read reaches "
+        f"{chip.global_buffer.fan_out}"
+    )
+    limit = (
+        "no power limit is known" if chip.sustained_w is None else f"at most {chip.sustained_w:g} W"
+    )
     sustained = clocked(chip)
-    clock_hz, drawn = (chip.clock_hz, "") if sustained is None else (sustained.held_hz, f", {sustained.held_w:.0f} W")
+    clock_hz, drawn = (
+        (chip.clock_hz, "")
+        if sustained is None
+        else (sustained.held_hz, f", {sustained.held_w:.0f} W")
+    )
     return [
         ("clusters", arrays),
         ("of a cluster", f"{memory}, {shared}"),
@@ -75,14 +92,23 @@ def _estimates(sheet: Sheet) -> list[tuple[str, str]]:
     if sheet.area_mm2 is not None and sheet.power_w is not None:
         area = _against(sheet.area_mm2, published.die_mm2, "mm2", published.die_is_upper_bound)
         power = _against(sheet.power_w, published.tdp_w, "W")
-        rows += [("area, estimate", area), ("power, estimate" if states_clusters(chip) else "TDP, estimate", power)]
+        rows += [
+            ("area, estimate", area),
+            ("power, estimate" if states_clusters(chip) else "TDP, estimate", power),
+        ]
     if sheet.obstacle is not None:
         rows.append(("manufacturing", sheet.obstacle))
     if sheet.ownership is not None:
         cost = sheet.ownership
         rows += [
             ("manufacturing", f"{digits(cost.making.usd)} USD, {cost.making.kgco2e:.0f} kgCO2e"),
-            ("running", f"{digits(cost.energy_usd)} USD, {cost.operational_kgco2e:,.0f} kgCO2e over its life"),
+            (
+                "running",
+                (
+                    f"{digits(cost.energy_usd)} USD, {cost.operational_kgco2e:,.0f} kgCO2e "
+                    "over its life"
+                ),
+            ),
         ]
     return rows
 
@@ -91,7 +117,8 @@ def area_bars(parts_mm2: Mapping[str, float]) -> Bars:
     """The area of every part and its share of the whole."""
     total = sum(parts_mm2.values()) or 1.0
     rows = [
-        Bar(name.replace("_", " "), area, f"{area:.1f} mm2", f"{area / total:.0%}") for name, area in parts_mm2.items()
+        Bar(name.replace("_", " "), area, f"{area:.1f} mm2", f"{area / total:.0%}")
+        for name, area in parts_mm2.items()
     ]
     return Bars(rows, "Area")
 

@@ -37,16 +37,24 @@ def _note(document: Mapping[str, Any]) -> str:
     bases = {(row["basis"], row["constants_of"]) for row in document["rows"]}
     if document["basis"] == "own" and len(bases) > 1:
         return (
-            "Each chip has its own constants, so the basis is unequal: measured for some chips, a data sheet for "
+            "Each chip has its own constants, so the basis is unequal: measured for some "
+            "chips, a data sheet for "
             "others. Without --basis own all have the same."
         )
     if all(row["basis"] == "ideal" for row in document["rows"]):
-        return "Every chip reaches its peaks here: ratios compare designs, and no real chip reaches these figures."
-    return "Every chip has the same constants, so their error is mostly common to both sides of a ratio."
+        return (
+            "Every chip reaches its peaks here: ratios compare designs, and no real chip "
+            "reaches these figures."
+        )
+    return (
+        "Every chip has the same constants, so their error is mostly common to both sides of "
+        "a ratio."
+    )
 
 
 def _compared(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The rows that the answer is: the best placement of every model on every chip, where it was searched for."""
+    """The rows that the answer is: the best placement of every model on every chip, where it was
+    searched for."""
     rows = [row for row in document["rows"] if row["ratio"] is not None]
     return [row for row in rows if row["placement"] == "searched"] or rows
 
@@ -57,17 +65,26 @@ def _headline(document: Mapping[str, Any]) -> str:
     if not others:
         return f"Chips compared with {document['baseline']}"
     best = max(others, key=lambda row: row["ratio"])
-    return f"{best['chip']} reaches {best['ratio']:.2f} x the throughput of {document['baseline']} on {best['model']}"
+    return (
+        f"{best['chip']} reaches {best['ratio']:.2f} x the throughput of "
+        f"{document['baseline']} on {best['model']}"
+    )
 
 
 def _ratios(document: Mapping[str, Any]) -> Bars:
     """The throughput of every model on every chip over that on the baseline."""
     several = len({row["model"] for row in document["rows"]}) > 1
     bars = [
-        Bar(f"{row['model']}, {row['chip']}" if several else row["chip"], row["ratio"], f"{row['ratio']:.2f} x")
+        Bar(
+            f"{row['model']}, {row['chip']}" if several else row["chip"],
+            row["ratio"],
+            f"{row['ratio']:.2f} x",
+        )
         for row in _compared(document)
     ]
-    return Bars(bars, _headline(document), f"on {document['cluster']}" if document["cluster"] else "")
+    return Bars(
+        bars, _headline(document), f"on {document['cluster']}" if document["cluster"] else ""
+    )
 
 
 def _rates(document: Mapping[str, Any]) -> Table:
@@ -78,7 +95,9 @@ def _rates(document: Mapping[str, Any]) -> Table:
             row["chip"],
             row["placement"],
             "" if row["pipeline"] is None else split_words(row),
-            "nothing fits" if row["throughput_per_s"] is None else f"{row['throughput_per_s']:,.4g}",
+            "nothing fits"
+            if row["throughput_per_s"] is None
+            else f"{row['throughput_per_s']:,.4g}",
             "" if row["ratio"] is None else f"{row['ratio']:.2f} x",
         )
         for row in document["rows"]
@@ -93,7 +112,8 @@ def comparison_sections(document: Mapping[str, Any]) -> list[Section]:
     """A comparison (``phaze.comparison/1``)."""
     chips = {row["chip"]: row for row in document["rows"]}
     bases = [
-        (name, show(row["link_bytes_per_s"], "B/s"), basis_words(row), band_words(row)) for name, row in chips.items()
+        (name, show(row["link_bytes_per_s"], "B/s"), basis_words(row), band_words(row))
+        for name, row in chips.items()
     ]
     return [
         _ratios(document),

@@ -1,4 +1,5 @@
-"""Sections that are drawn: bars, gauges, timelines, scatters, plots of many designs, and a chip to scale."""
+"""Sections that are drawn: bars, gauges, timelines, scatters, plots of many designs, and a chip to
+scale."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ if TYPE_CHECKING:  # sections are known to every command, and help needs no nump
     Integers = NDArray[np.int64]
 
 Colour = Literal[
-    "tensor", "vector", "buffer", "network", "hbm", "links", "other", "good", "bad", "peak", "front", "ink", "room",
+    "tensor", "vector", "buffer", "network", "hbm", "links", "other", "good", "bad", "peak",
+    "front", "ink", "room",
     "over", "forward", "backward", "weight", "sync",
 ]  # fmt: skip
 
@@ -33,8 +35,9 @@ Legend = Sequence[tuple[Colour, str]]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A row of bars: its name, its length in the unit of all of them, its value and a remark as texts. One that does
-    not run from 0 in one colour has ``pieces``; ``band`` are the ends of its error; the answer's own is ``marked``."""
+    """A row of bars: its name, its length in the unit of all of them, its value and a remark as
+    texts. One that does not run from 0 in one colour has ``pieces``; ``band`` are the ends of its
+    error; the answer's own is ``marked``."""
 
     name: str
     length: float
@@ -48,8 +51,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Values drawn on one scale, which ends at ``scale``; by default at the largest of them. ``look``: thin bars, bars
-    below their names, or tall ones; rows of a ``breakdown`` are explained, and compared with those of a variant."""
+    """Values drawn on one scale, which ends at ``scale``; by default at the largest of them.
+    ``look``: thin bars, bars below their names, or tall ones; rows of a ``breakdown`` are
+    explained, and compared with those of a variant."""
 
     rows: Sequence[Bar]
     title: str = ""
@@ -68,7 +72,8 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One bar of pieces on a scale from 0 to ``scale``: what it says, and what stands at its ends."""
+    """One bar of pieces on a scale from 0 to ``scale``: what it says, and what stands at its
+    ends."""
 
     pieces: Sequence[Piece]
     scale: float
@@ -81,14 +86,23 @@ class Gauge:
 
 
 BlockKind = Literal[
-    "tensor", "vector", "both", "network", "forward", "backward", "recomputed", "inputs", "weight", "sync"
+    "tensor",
+    "vector",
+    "both",
+    "network",
+    "forward",
+    "backward",
+    "recomputed",
+    "inputs",
+    "weight",
+    "sync",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Something that runs on a lane for a while; ``symbol`` stands for it where its name has no room. ``pale``: how far
-    its colour is taken back, 0 to 1."""
+    """Something that runs on a lane for a while; ``symbol`` stands for it where its name has no
+    room. ``pale``: how far its colour is taken back, 0 to 1."""
 
     start_s: float
     end_s: float
@@ -100,8 +114,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What runs when: lanes of blocks, from 0 to ``end_s``. Where ``zoom_s`` is given, so much of either end fills a
-    page that can be zoomed and moved; ``skipped`` is a stretch of which blocks are left out."""
+    """What runs when: lanes of blocks, from 0 to ``end_s``. Where ``zoom_s`` is given, so much of
+    either end fills a page that can be zoomed and moved; ``skipped`` is a stretch of which blocks
+    are left out."""
 
     lanes: Sequence[tuple[str, Sequence[Block]]]
     end_s: float
@@ -114,8 +129,8 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis from ``start`` to ``end``: its name, and values that are marked with a text. Equal ratios are equally far
-    apart on a ``logarithmic`` one."""
+    """An axis from ``start`` to ``end``: its name, and values that are marked with a text. Equal
+    ratios are equally far apart on a ``logarithmic`` one."""
 
     name: str
     start: float
@@ -143,7 +158,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points of one name, in order along x; ``symbol`` stands for each where there is room for a letter alone."""
+    """Points of one name, in order along x; ``symbol`` stands for each where there is room for a
+    letter alone."""
 
     name: str
     points: Sequence[Point]
@@ -162,7 +178,8 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Points over two axes, those of a series joined; ``regions`` are shaded, ``ranges`` drawn along the x axis."""
+    """Points over two axes, those of a series joined; ``regions`` are shaded, ``ranges`` drawn
+    along the x axis."""
 
     x: Axis
     y: Axis
@@ -176,7 +193,8 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A figure of every design: whether ``more`` of it is better, and whether it may be a bound alone."""
+    """A figure of every design: whether ``more`` of it is better, and whether it may be a bound
+    alone."""
 
     name: str
     unit: str
@@ -201,9 +219,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class DesignPlot:
-    """Designs over any two of their figures, the first over the second at first. Names are texts, or numbers of chips;
-    ``exact`` says of which designs more than a bound is known, ``decided_by`` how each was decided, ``stands_for`` how
-    many others it is drawn for. The first ``limits`` columns can be limited."""
+    """Designs over any two of their figures, the first over the second at first. Names are texts,
+    or numbers of chips; ``exact`` says of which designs more than a bound is known, ``decided_by``
+    how each was decided, ``stands_for`` how many others it is drawn for. The first ``limits``
+    columns can be limited."""
 
     columns: Sequence[Column]
     names: "Sequence[str] | Integers"
@@ -235,7 +254,8 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A square from the lower left corner of a drawing; one of a ``variant`` is shown with it alone."""
+    """A square from the lower left corner of a drawing; one of a ``variant`` is shown with it
+    alone."""
 
     name: str
     side: float
@@ -245,8 +265,8 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class FloorPlan:
-    """A square chip to scale in a drawing 100 wide and high, from its lower left corner; ``chooser`` is that of the
-    variants of its outlines."""
+    """A square chip to scale in a drawing 100 wide and high, from its lower left corner;
+    ``chooser`` is that of the variants of its outlines."""
 
     shapes: Sequence[Shape]
     side: float

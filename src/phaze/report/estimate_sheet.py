@@ -36,7 +36,13 @@ MOST_DRAWN = 16
 
 def _head(title: str, estimate: Estimate, peak: str) -> Figures:
     rows = [
-        ("time", f"{show(estimate.time_s, 's')}  (± {estimate.band:.0%}: {BASES[estimate.basis]}, {estimate.load})"),
+        (
+            "time",
+            (
+                f"{show(estimate.time_s, 's')}  (± {estimate.band:.0%}: "
+                f"{BASES[estimate.basis]}, {estimate.load})"
+            ),
+        ),
         ("", f"waits for: {estimate.bound}; {show(estimate.start_up_s, 's')} of it to start"),
         ("utilisation", f"{estimate.share_of_peak:.1%} of {peak}"),
     ]
@@ -68,7 +74,8 @@ def _worker_nouns(cost: ProductCost, chip: Chip) -> tuple[str, str]:
 
 
 def _tiles(product: Product, cost: ProductCost, chip: Chip) -> list[str]:
-    """The output C as tiles, a letter for each core of the first wave; a dot for what later waves make."""
+    """The output C as tiles, a letter for each core of the first wave; a dot for what later waves
+    make."""
     core = cost.core
     down, across = -(-product.m // core.mt), -(-product.n // core.nt)
     lines = []
@@ -92,20 +99,36 @@ def _mapping(product: Product, cost: ProductCost, chip: Chip) -> list[Section]:
         ("global buffer", _stays(product, cost)),
         (
             plural.split()[0],
-            f"{items:,} tiles of {core.mt} x {core.nt}{split}: {waves:,} waves over {workers} {plural}",
+            (
+                f"{items:,} tiles of {core.mt} x {core.nt}{split}: {waves:,} waves over "
+                f"{workers} {plural}"
+            ),
         ),
-        ("", f"{core.gm} x {core.gn} {'clusters' if states_clusters(chip) else 'cores'} share what is read"),
+        (
+            "",
+            (
+                f"{core.gm} x {core.gn} {'clusters' if states_clusters(chip) else 'cores'} "
+                "share what is read"
+            ),
+        ),
         ("operand buffer", f"{slices}; {sums} in registers")
         if states_clusters(chip)
         else ("core buffer", f"{sums}; {slices}"),
         ("array", f"{chip.clusters.rows} x {chip.clusters.columns}: {FLOWS[core.flow]}"),
     ]
-    tiles = Notes(_tiles(product, cost, chip), f"Output C, a letter for each {noun} of the first wave", verbatim=True)
+    tiles = Notes(
+        _tiles(product, cost, chip),
+        f"Output C, a letter for each {noun} of the first wave",
+        verbatim=True,
+    )
     return [Figures(rows, "Mapping"), tiles]
 
 
 def _bars(title: str, values: Mapping[str, float], unit: Unit) -> Bars:
-    return Bars([Bar(name.replace("_", " "), value, show(value, unit)) for name, value in values.items()], title)
+    return Bars(
+        [Bar(name.replace("_", " "), value, show(value, unit)) for name, value in values.items()],
+        title,
+    )
 
 
 def _traffic_and_energy(estimate: Estimate) -> list[Section]:
@@ -157,8 +180,15 @@ def layers_sections(title: str, layers: Sequence[LayerEstimate]) -> list[Section
     rows, whole_s = [], {"forward": 0.0, "backward": 0.0}
     for layer in layers:
         for name, run in (("forward", layer.forward), ("backward", layer.backward)):
-            watts = "-" if run.average_w is None or run.peak_w is None else f"{run.average_w:.0f}/{run.peak_w:.0f}"
-            times = [f"{1e3 * time_s:,.3f}" for time_s in (run.time_s, run.tensor_s, run.vector_s, run.network_s)]
+            watts = (
+                "-"
+                if run.average_w is None or run.peak_w is None
+                else f"{run.average_w:.0f}/{run.peak_w:.0f}"
+            )
+            times = [
+                f"{1e3 * time_s:,.3f}"
+                for time_s in (run.time_s, run.tensor_s, run.vector_s, run.network_s)
+            ]
             head = f"{layer.count} x {layer.name}" if name == "forward" else ""
             rows.append((head, name, *times, f"{run.share_of_peak:.0%}", watts))
             whole_s[name] += layer.count * run.time_s

@@ -1,4 +1,5 @@
-"""An explanation: why this chip, how flat the optimum is, what more would buy, and how sure it is."""
+"""An explanation: why this chip, how flat the optimum is, what more would buy, and how sure it
+is."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,9 @@ from phaze.units import digits
 
 NOTHING = 0.0005
 """Gains below it are none that a reader could see."""
-NOT_VARIED = "The constants of this space's process are not varied: its chips are not made of clusters."
+NOT_VARIED = (
+    "The constants of this space's process are not varied: its chips are not made of clusters."
+)
 
 
 def _gain(gain: float) -> str:
@@ -18,7 +21,8 @@ def _gain(gain: float) -> str:
 
 
 def neighbours_table(document: Mapping[str, Any]) -> Table:
-    """Chips one step away along each axis: what each gains, why the space does not have it, and near misses."""
+    """Chips one step away along each axis: what each gains, why the space does not have it, and
+    near misses."""
     cells = [
         (
             chip["axis"].replace("_", " "),
@@ -31,7 +35,9 @@ def neighbours_table(document: Mapping[str, Any]) -> Table:
     ]
     misses = [_near_miss(chip) for chip in document["near_misses"]]
     columns = ("axis", "here → there", "mm2", document.get("objective", "gain"), "")
-    return Table(columns, cells, "Why not its neighbours", "one axis one step, all else equal", misses)
+    return Table(
+        columns, cells, "Why not its neighbours", "one axis one step, all else equal", misses
+    )
 
 
 def _step(chip: Mapping[str, Any]) -> str:
@@ -41,7 +47,9 @@ def _step(chip: Mapping[str, Any]) -> str:
 
 def _near_miss(chip: Mapping[str, Any]) -> str:
     step = f"{chip['axis'].replace('_', ' ')} {amount(chip['axis'], chip['value'])}"
-    gain = f"Near miss: {step} would give {_gain(chip['gain'])} and is refused for {chip['refused']}"
+    gain = (
+        f"Near miss: {step} would give {_gain(chip['gain'])} and is refused for {chip['refused']}"
+    )
     return f"{gain}, {chip['over']:.1%} over."
 
 
@@ -70,12 +78,17 @@ def marginal_bars(document: Mapping[str, Any]) -> Bars:
     """What a tenth more of each resource buys, everything else equal."""
     steps, rows = _largest(document), []
     for step in steps:
-        name = f"{step['resource']}: {step['now']:,.4g} → {step['now'] + step['more']:,.4g} {step['unit']}".strip()
+        name = (
+            f"{step['resource']}: {step['now']:,.4g} → {step['now'] + step['more']:,.4g} "
+            f"{step['unit']}"
+        ).strip()
         other = "" if step["chip"] == document["chip"] else "another chip"
         rows.append(Bar(name, max(0.0, step["gain"]), _gain(step["gain"]), other))
     notes = []
     if document.get("not_limited"):
-        notes.append(f"The study does not limit {' and '.join(document['not_limited'])}: more buys nothing.")
+        notes.append(
+            f"The study does not limit {' and '.join(document['not_limited'])}: more buys nothing."
+        )
     return Bars(rows, _worth(steps), "a tenth more of each resource, everything else equal", notes)
 
 
@@ -87,7 +100,10 @@ def _least(document: Mapping[str, Any], chip: Mapping[str, Any], least: str, siz
 
 def _flatness(document: Mapping[str, Any]) -> list[Section]:
     flat = document["flatness"]
-    count = f"{flat['count']:,} of the {flat['chips']:,} chips are within {100 * flat['within']:.3g} % of the answer"
+    count = (
+        f"{flat['count']:,} of the {flat['chips']:,} chips are within "
+        f"{100 * flat['within']:.3g} % of the answer"
+    )
     rest = f"; {flat['failed']:,} more could not be evaluated" if flat["failed"] else ""
     small, cool, cheap = flat["smallest"], flat["coolest"], flat["cheapest"]
     lines = [
@@ -97,13 +113,20 @@ def _flatness(document: Mapping[str, Any]) -> list[Section]:
         _least(document, cool, "The least power", f"{cool['power_w']:.0f} W"),
         _least(document, cheap, "The cheapest", f"{digits(cheap['usd'])} USD"),
     ]
-    ends = [f"the {end['end']} {end['axis'].replace('_', ' ')}" for end in document["at_the_end_of"]]
+    ends = [
+        f"the {end['end']} {end['axis'].replace('_', ' ')}" for end in document["at_the_end_of"]
+    ]
     if ends:
-        lines.append(f"Of its space the answer has {', '.join(ends)}: wider axes may hold a better one.")
+        lines.append(
+            f"Of its space the answer has {', '.join(ends)}: wider axes may hold a better one."
+        )
     notes = Notes(lines, "How flat the optimum is", "every chip counted, none estimated")
     rows = []
     for axis in flat["axes"]:
-        values = [f"{amount(axis['axis'], value['value'])} ({value['chips']:,})" for value in axis["values"]]
+        values = [
+            f"{amount(axis['axis'], value['value'])} ({value['chips']:,})"
+            for value in axis["values"]
+        ]
         if len(values) > 1:
             rows.append((axis["axis"].replace("_", " "), ", ".join(values)))
     title = "What the chips that are as good have"
@@ -113,7 +136,11 @@ def _flatness(document: Mapping[str, Any]) -> list[Section]:
 def _moved(side: Mapping[str, Any]) -> str:
     if side["changes"] is None:
         return f"stays at {side['keeps']:+.0%}"
-    return f"{side['keeps']:+.0%} to {side['changes']:+.0%}" if side["keeps"] else f"at {side['changes']:+.0%}"
+    return (
+        f"{side['keeps']:+.0%} to {side['changes']:+.0%}"
+        if side["keeps"]
+        else f"at {side['changes']:+.0%}"
+    )
 
 
 def _sensitivity(document: Mapping[str, Any]) -> list[Section]:
@@ -145,7 +172,12 @@ def _instead(document: Mapping[str, Any]) -> Table:
         for value in document["instead"]
     ]
     columns = ("axis", "value", "mm2", document["objective"], "best then")
-    return Table(columns, cells, "What if it had to be otherwise", "the best chip with that value, all else free")
+    return Table(
+        columns,
+        cells,
+        "What if it had to be otherwise",
+        "the best chip with that value, all else free",
+    )
 
 
 def _held_out(document: Mapping[str, Any]) -> Table:
@@ -161,7 +193,9 @@ def _held_out(document: Mapping[str, Any]) -> Table:
         ratio = "-" if base is None else f"{model['throughput_per_s'] / base:.2f} x"
         cells.append((model["name"], rate, mfu, ratio, model["plan"]))
     columns = ("model", "tokens/s a device", "MFU", f"vs {baseline['chip']}", "plan")
-    return Table(columns, cells, "Models that were not searched for", "the same chip, devices and batch")
+    return Table(
+        columns, cells, "Models that were not searched for", "the same chip, devices and batch"
+    )
 
 
 def _existing_chips(document: Mapping[str, Any]) -> Table:
@@ -169,14 +203,20 @@ def _existing_chips(document: Mapping[str, Any]) -> Table:
     cells = []
     for chip in document["beside"]:
         rates = [model["throughput_per_s"] for model in chip["models"]]
-        cells.append((chip["chip"], *("does not fit" if rate is None else f"{rate:,.4g}" for rate in rates)))
+        cells.append(
+            (chip["chip"], *("does not fit" if rate is None else f"{rate:,.4g}" for rate in rates))
+        )
     caption = "sequences a second, each model with its best plan there"
     return Table(("chip", *names), cells, "Chips that exist", caption)
 
 
 def _alone(document: Mapping[str, Any]) -> Table:
     cells = [
-        (model["name"], f"{model['regret']:.2%}", "the answer" if model["chip"] == document["chip"] else model["chip"])
+        (
+            model["name"],
+            f"{model['regret']:.2%}",
+            "the answer" if model["chip"] == document["chip"] else model["chip"],
+        )
         for model in document["alone"]
     ]
     caption = "against the best chip of the space for each model alone"
@@ -191,20 +231,25 @@ def _ranges(document: Mapping[str, Any]) -> list[Section]:
         cells.append((rate["constant"], low, high, rate["below"] or "", rate["above"] or ""))
         low = f"{rate['plan_low']:.3g}" + ("" if rate["plan_below"] else " or less")
         high = f"{rate['plan_high']:.3g}" + ("" if rate["plan_above"] else " or more")
-        others = [(side, rate[f"plan_{side}"]) for side in ("below", "above") if rate[f"plan_{side}"]]
+        others = [
+            (side, rate[f"plan_{side}"]) for side in ("below", "above") if rate[f"plan_{side}"]
+        ]
         named = "".join(f"; {side}: {plan}" for side, plan in others)
         plans.append(f"{rate['constant']}: from {low} to {high}{named}")
     columns = ("constant", "from", "to times", "below", "above")
     return [
         Table(columns, cells, "How wrong constants may be", "before another chip is best"),
-        Notes(plans, "The same for the plan", "before another plan is best, be it on the same chip"),
+        Notes(
+            plans, "The same for the plan", "before another plan is best, be it on the same chip"
+        ),
     ]
 
 
 def _worst_case(document: Mapping[str, Any]) -> Notes:
     worst = document["worst_case"]
     sentence = (
-        f"With every constant {worst['error']:.0%} lower, {worst['chip']} is best, proved to {worst['gap']:.1e}; "
+        f"With every constant {worst['error']:.0%} lower, {worst['chip']} is best, "
+        f"proved to {worst['gap']:.1e}; "
         f"the answer of this run reaches {worst['relative']:.2%} of it."
     )
     return Notes([sentence, *(f"its plan: {plan}" for plan in worst["plans"])])
@@ -219,7 +264,12 @@ def explanation_sections(document: Mapping[str, Any]) -> list[Section]:
         *_flatness(document),
         marginal_bars(document),
     ]
-    tables = {"beside": _existing_chips, "held_out": _held_out, "alone": _alone, "instead": _instead}
+    tables = {
+        "beside": _existing_chips,
+        "held_out": _held_out,
+        "alone": _alone,
+        "instead": _instead,
+    }
     sections += [made(document) for key, made in tables.items() if key in document]
     if "deciding" in document:
         sections += _sensitivity(document)

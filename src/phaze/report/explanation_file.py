@@ -1,5 +1,5 @@
-"""``phaze.explanation/1`` as a page reads it back from a run's folder: marginal values, neighbours, the chips that
-are as good, and the constants that decide."""
+"""``phaze.explanation/1`` as a page reads it back from a run's folder: marginal values, neighbours,
+the chips that are as good, and the constants that decide."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,8 @@ EXPLANATION = "explanation.json"
 
 
 class MarginalTable(Loose):
-    """A resource, how much there is and is added, what that buys, and the chip that is best then."""
+    """A resource, how much there is and is added, what that buys, and the chip that is best
+    then."""
 
     resource: str
     unit: str
@@ -57,7 +58,8 @@ class CountTable(Loose):
 
 
 class FlatnessTable(CountTable):
-    """How many chips are within a share of the answer, exactly, what they have in common, and the smallest of them."""
+    """How many chips are within a share of the answer, exactly, what they have in common, and the
+    smallest of them."""
 
     smallest: NearTable
     counts: list[CountTable] = Field(default_factory=list)
@@ -65,7 +67,8 @@ class FlatnessTable(CountTable):
 
 
 class SideTable(Loose):
-    """The first change of a constant at which another chip wins, None where none that was tried does, and that chip."""
+    """The first change of a constant at which another chip wins, None where none that was tried
+    does, and that chip."""
 
     changes: Number | None
     chip: str | None
@@ -120,7 +123,8 @@ class HeldOutTable(Loose):
 
 
 class AloneTable(Loose):
-    """The best chip for one model alone, how far that is proved, and what the answer loses to it."""
+    """The best chip for one model alone, how far that is proved, and what the answer loses to
+    it."""
 
     name: str
     chip: str
@@ -143,8 +147,8 @@ class ExplanationTable(Loose):
     alone: list[AloneTable] = Field(default_factory=list)
 
 
-# What an explanation has only where it was asked for, and the keys that tell rows of one list apart: rows of earlier
-# explanations are kept beside newer ones.
+# What an explanation has only where it was asked for, and the keys that tell rows of one list
+# apart: rows of earlier explanations are kept beside newer ones.
 ASKED_FOR = ("instead", "deciding", "ranges", "worst_case", "beside", "held_out", "alone")
 JOINED = MappingProxyType(
     {"instead": ("axis", "value"), "beside": ("chip",), "held_out": ("name",), "alone": ("name",)}
@@ -152,8 +156,9 @@ JOINED = MappingProxyType(
 
 
 def kept_with(folder: Path, said: Mapping[str, Any]) -> dict[str, Any]:
-    """An explanation to be kept in a run's folder, with what one that lies there was asked for beside it, if that is of
-    the same answer: other values of axes, models and chips are joined, of anything else the newer counts."""
+    """An explanation to be kept in a run's folder, with what one that lies there was asked for
+    beside it, if that is of the same answer: other values of axes, models and chips are joined, of
+    anything else the newer counts."""
     path, found = folder / EXPLANATION, dict(said)
     try:
         text, where = read_text(str(path))

@@ -7,9 +7,16 @@ from phaze.report.sections import Figures, Notes, Section, Table
 from phaze.units import show
 
 COLUMNS = ("layer", "calls", "ops", "FLOP", "param.", "saved", "sent")
-PREFIXES: tuple[tuple[str, float], ...] = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
+PREFIXES: tuple[tuple[str, float], ...] = (
+    ("P", 1e15),
+    ("T", 1e12),
+    ("G", 1e9),
+    ("M", 1e6),
+    ("k", 1e3),
+)
 NOTE = (
-    "ops, FLOP (of matrix products) and sent (collectives): forward/backward, of one call; param.: parameters on this "
+    "ops, FLOP (of matrix products) and sent (collectives): forward/backward, of one "
+    "call; param.: parameters on this "
     "rank; saved: what one call keeps from forward to backward."
 )
 
@@ -23,7 +30,9 @@ def graph_sections(document: Mapping[str, Any]) -> list[Section]:
         rank.append("sequence parallel")
     notes = [NOTE, *(f"approximation: {text}" for text in document["approximations"])]
     return [
-        Table(COLUMNS, [_row(layer) for layer in total["layers"]], document["name"], ", ".join(rank)),
+        Table(
+            COLUMNS, [_row(layer) for layer in total["layers"]], document["name"], ", ".join(rank)
+        ),
         Figures(_totals(total), "The whole model, on one rank, for one microbatch"),
         Notes(notes),
     ]

@@ -1,8 +1,9 @@
 """Sections as a page: one HTML file that opens from disk and asks nothing of any network.
 
-The title of the first section is the page's headline. Bars, drawings and texts are SVG and HTML made here, so that they
-are there without any script, scale with the window and print. Scripts choose variants, sort tables, and draw what is
-too much for SVG: plots of many designs and timelines that can be zoomed.
+The title of the first section is the page's headline. Bars, drawings and texts are SVG and HTML
+made here, so that they are there without any script, scale with the window and print. Scripts
+choose variants, sort tables, and draw what is too much for SVG: plots of many designs and timelines
+that can be zoomed.
 """
 
 import re
@@ -77,8 +78,8 @@ SCRIPTS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A section with what a template needs of it: its kind, an anchor, places of what is drawn, and parts inside:
-    those of a group, or those of each card or variant."""
+    """A section with what a template needs of it: its kind, an anchor, places of what is drawn, and
+    parts inside: those of a group, or those of each card or variant."""
 
     kind: str
     key: str
@@ -100,7 +101,13 @@ def _scatter_drawing(section: Scatter) -> dict[str, Any]:
     def span(region: Region) -> dict[str, str]:
         start, end = float(x(region.start)), float(x(region.end))
         middle, width = f"{(start + end) / 2:.1f}", f"{max(end - start, 1):.1f}"
-        return {"x": f"{start:.1f}", "width": width, "middle": middle, "name": region.name, "text": region.text}
+        return {
+            "x": f"{start:.1f}",
+            "width": width,
+            "middle": middle,
+            "name": region.name,
+            "text": region.text,
+        }
 
     return {
         "size": (WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM),
@@ -130,7 +137,9 @@ def _legend(section: Timeline) -> list[tuple[Colour, str]]:
 
 def _timeline_drawing(section: Timeline) -> dict[str, Any]:
     lanes = section.lanes
-    lane_px = LANE_PX if len(lanes) * LANE_PX <= LANES_PX else max(LEAST_LANE_PX, LANES_PX / len(lanes))
+    lane_px = (
+        LANE_PX if len(lanes) * LANE_PX <= LANES_PX else max(LEAST_LANE_PX, LANES_PX / len(lanes))
+    )
     blocks = []
     for number, (lane, members) in enumerate(lanes):
         for block in members:
@@ -150,7 +159,8 @@ def _timeline_drawing(section: Timeline) -> dict[str, Any]:
 
 
 def _is_paged(section: Table) -> bool:
-    """Whether a table can be sorted, searched and paged: a long one, and one that follows a plot."""
+    """Whether a table can be sorted, searched and paged: a long one, and one that follows a
+    plot."""
     return len(section.rows) > LONG or (bool(section.rows) and isinstance(section.rows[0][0], Pin))
 
 
@@ -169,15 +179,20 @@ def _bar_drawing(row: Bar, section: Bars) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Layout:
-    """Sections being laid out: anchors so far, what the page needs scripts for, and what these draw from."""
+    """Sections being laid out: anchors so far, what the page needs scripts for, and what these draw
+    from."""
 
     keys: set[str] = field(default_factory=set)
     needs: set[str] = field(default_factory=set)
     numbers: dict[str, Any] = field(default_factory=dict)
 
     def parts(self, sections: Sections, suffix: str = "") -> list[Part]:
-        """Sections one below the other; ``suffix`` tells anchors of a variant from those of the first."""
-        return [self._part(section, self._key(section, number, suffix)) for number, section in enumerate(sections)]
+        """Sections one below the other; ``suffix`` tells anchors of a variant from those of the
+        first."""
+        return [
+            self._part(section, self._key(section, number, suffix))
+            for number, section in enumerate(sections)
+        ]
 
     def _key(self, section: Section, number: int, suffix: str) -> str:
         """An anchor: the first is the answer, others have words of their titles."""
@@ -226,7 +241,8 @@ class _Layout:
         self.needs.add("variants")
         first = section.variants[0]
         return [
-            self.parts(variant.sections, "" if variant is first else f"-{variant.key}") for variant in section.variants
+            self.parts(variant.sections, "" if variant is first else f"-{variant.key}")
+            for variant in section.variants
         ]
 
 
@@ -245,10 +261,15 @@ def _headline(section: Section) -> str:
 
 
 def _titled(parts: Sequence[Part]) -> list[Part]:
-    """The parts that a list of sections names: those with a title, and those of the first variant."""
+    """The parts that a list of sections names: those with a title, and those of the first
+    variant."""
     listed: list[Part] = []
     for part in parts:
-        if isinstance(part.section, Variants) and not part.section.title and not part.section.optional:
+        if (
+            isinstance(part.section, Variants)
+            and not part.section.title
+            and not part.section.optional
+        ):
             listed += _titled(part.parts[0])
         elif part.section.title and not part.headline:
             listed.append(part)
@@ -256,16 +277,22 @@ def _titled(parts: Sequence[Part]) -> list[Part]:
 
 
 def _bar_before(parts: Sequence[Part], titled: int) -> int:
-    """The part before which a page has its bar: the first that the bar names; none on a short page."""
+    """The part before which a page has its bar: the first that the bar names; none on a short
+    page."""
     listed = [number for number, part in enumerate(parts) if _titled([part])]
     return listed[0] if titled > FEW_SECTIONS else -1
 
 
 def sections_page(
-    sections: Sections, command: str = "", *, subject: Sequence[str] = (), foot: str = "", served: bool = False
+    sections: Sections,
+    command: str = "",
+    *,
+    subject: Sequence[str] = (),
+    foot: str = "",
+    served: bool = False,
 ) -> str:
-    """A page of sections; ``command`` and ``subject`` say what answers what, ``foot`` what it holds under, ``served``
-    whether phaze view shows it."""
+    """A page of sections; ``command`` and ``subject`` say what answers what, ``foot`` what it holds
+    under, ``served`` whether phaze view shows it."""
     layout = _Layout()
     parts = _headlined(layout.parts(sections))
     titled = _titled(parts)
@@ -279,7 +306,11 @@ def sections_page(
         "parts": parts,
         "listed": titled,
         "bar_before": _bar_before(parts, len(titled)),
-        "choosers": [part for part in parts if isinstance(part.section, Variants) and part.section.control == "bar"],
+        "choosers": [
+            part
+            for part in parts
+            if isinstance(part.section, Variants) and part.section.control == "bar"
+        ],
         "foot": foot,
         "served": served,
         "per_page": PER_PAGE,

@@ -1,4 +1,5 @@
-"""What is bundled: models, chips, clusters, stacks and technologies, all of a kind or one of them."""
+"""What is bundled: models, chips, clusters, stacks and technologies, all of a kind or one of
+them."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from phaze.hardware.technology import Technology
 
 MODELS_NOTE = (
-    "widths: TP degrees that a search tries; shipped: bundled graphs, at any microbatch and sequence. By their sizes: "
+    "widths: TP degrees that a search tries; shipped: bundled graphs, at any microbatch "
+    "and sequence. By their sizes: "
     "phaze graph --gpt and --llama."
 )
 CHIPS_NOTE = "mm2 and W are estimates, - where a chip names no technology; GiB and GB/s are of HBM."
@@ -78,7 +80,9 @@ def _chip_row(sheet: "Sheet") -> tuple[str, ...]:
     )
 
 
-def space_sections(name: str, title: str, sources: Mapping[str, str], counts: Mapping[str, int]) -> list[Section]:
+def space_sections(
+    name: str, title: str, sources: Mapping[str, str], counts: Mapping[str, int]
+) -> list[Section]:
     """How many chips and parts a space has."""
     note = (
         f"{counts['chips']:,} chips, made of {counts['tensor_parts']:,} different tensor parts "
@@ -102,7 +106,10 @@ def _extent(cluster: "Cluster") -> str:
 
 def cluster_sections(cluster: "Cluster", notes: str | None) -> list[Section]:
     """A cluster: its levels."""
-    usual = f"{cluster.devices:,} devices, usually {cluster.chip or 'any chip'} with stack {cluster.stack}"
+    usual = (
+        f"{cluster.devices:,} devices, usually {cluster.chip or 'any chip'} with stack "
+        f"{cluster.stack}"
+    )
     rows = [
         (
             level.name,

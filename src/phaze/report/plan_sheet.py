@@ -1,4 +1,5 @@
-"""Plans: what one reaches, where its time goes, the memory of its stages, or what it would take to fit."""
+"""Plans: what one reaches, where its time goes, the memory of its stages, or what it would take to
+fit."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -83,7 +84,11 @@ def _plan_text(document: Mapping[str, Any]) -> str:
 
 def _figures(document: Mapping[str, Any]) -> Figures:
     trust = document["constants"]
-    band = f" (± {trust['band']:.0%}, {trust['basis']} constants)" if trust["band"] else f" ({trust['basis']})"
+    band = (
+        f" (± {trust['band']:.0%}, {trust['basis']} constants)"
+        if trust["band"]
+        else f" ({trust['basis']})"
+    )
     rate = constants_text(trust)
     rows = [
         ("step time", f"{show(document['batch_s'], 's')}{band}"),
@@ -100,7 +105,9 @@ def _figures(document: Mapping[str, Any]) -> Figures:
         *training_rows(document.get("training_run")),
         *launch_rows(document),
     ]
-    return Figures(rows, notes=[f"note: {flops_text(document, str(document.get('precision') or PLAIN))}"])
+    return Figures(
+        rows, notes=[f"note: {flops_text(document, str(document.get('precision') or PLAIN))}"]
+    )
 
 
 def missing_sections(document: Mapping[str, Any]) -> list[Section]:
@@ -109,10 +116,19 @@ def missing_sections(document: Mapping[str, Any]) -> list[Section]:
     if shortage is None:
         return []
     missing = show(shortage["missing_bytes"], "B")
-    terms = [(name.replace("_", " "), show(size, "B")) for name, size in shortage["terms"].items() if size]
-    terms += [("in all", show(shortage["needed_bytes"], "B")), ("there is", show(shortage["available_bytes"], "B"))]
+    terms = [
+        (name.replace("_", " "), show(size, "B"))
+        for name, size in shortage["terms"].items()
+        if size
+    ]
+    terms += [
+        ("in all", show(shortage["needed_bytes"], "B")),
+        ("there is", show(shortage["available_bytes"], "B")),
+    ]
     levers = lever_rows(shortage.get("levers") or {})
-    need = Figures(terms, f"It does not fit: stage {shortage['stage']} lacks {missing}", "what it holds")
+    need = Figures(
+        terms, f"It does not fit: stage {shortage['stage']} lacks {missing}", "what it holds"
+    )
     return [need, *([Figures(levers, FIT)] if levers else [])]
 
 
@@ -120,7 +136,9 @@ def planned_sections(document: Mapping[str, Any], hbm_bytes: int) -> list[Sectio
     """A plan (``phaze.plan/1``), with its alternatives and other jobs where they were planned."""
     warnings = [f"Warning: {note}." for note in refusals(document["approximations"])]
     notes = [f"note: {document['cluster']['links']}"] if document["cluster"]["links"] else []
-    notes += [f"approximation: {note}" for note in document["approximations"] if not refusals([note])]
+    notes += [
+        f"approximation: {note}" for note in document["approximations"] if not refusals([note])
+    ]
     sections: list[Section] = [
         *([Notes(warnings)] if warnings else []),
         _figures(document),
@@ -162,7 +180,15 @@ def _placed_stages(stages: tuple[Stage, ...], hbm_bytes: float) -> Table:
                 show(stage.time_s, "s"),
             )
         )
-    columns = ("stage", "layers", "recompute", f"of {show(hbm_bytes, 'B')}", "memory", "devices", "time")
+    columns = (
+        "stage",
+        "layers",
+        "recompute",
+        f"of {show(hbm_bytes, 'B')}",
+        "memory",
+        "devices",
+        "time",
+    )
     return Table(columns, rows, notes=_left_out(len(stages)), texts=4)
 
 
@@ -177,10 +203,17 @@ def _order(plan: Plan) -> str:
 
 def _placed(path: str, problem: PlacementProblem, plan: Plan) -> list[Section]:
     used = plan.data * sum(stage.devices for stage in plan.stages)
-    proof = "nothing is faster" if plan.lower_bound_s >= plan.batch_s else f"not below {show(plan.lower_bound_s, 's')}"
+    proof = (
+        "nothing is faster"
+        if plan.lower_bound_s >= plan.batch_s
+        else f"not below {show(plan.lower_bound_s, 's')}"
+    )
     rounds = -(-problem.microbatches // plan.data)
     rows = [
-        ("step time", f"{show(plan.batch_s, 's')} ({proof}; simulated {show(plan.simulated_s, 's')})"),
+        (
+            "step time",
+            f"{show(plan.batch_s, 's')} ({proof}; simulated {show(plan.simulated_s, 's')})",
+        ),
         ("plan", f"TP {plan.tensor}, PP {len(plan.stages)}, DP {plan.data}{_order(plan)}"),
         ("devices", f"{used:,} of {problem.devices:,}"),
         ("microbatches", f"{problem.microbatches:,}, at most {rounds:,} a replica"),
@@ -202,7 +235,11 @@ def _lever_rows(levers: Levers, tried: bool) -> Iterator[tuple[str, str]]:
         "microbatch": levers.microbatch_divisor
         and f"{levers.microbatch_divisor} times smaller{shrinks.format('activations')}",
         "recompute": levers.recompute
-        and (f"{levers.recompute}, on every stage" if tried else 'true or "best", instead of as given'),
+        and (
+            f"{levers.recompute}, on every stage"
+            if tried
+            else 'true or "best", instead of as given'
+        ),
         "optimizer": levers.optimizer and f"{levers.optimizer}",
         "zero": levers.zero and f"stage {levers.zero}: state sharded over the replicas",
     }
@@ -221,7 +258,9 @@ def shortage_sections(title: str, shortage: Shortage, tried: bool = False) -> li
     return [*sections, Figures(list(_lever_rows(shortage.levers, tried)), FIT)]
 
 
-def place_sections(answers: Sequence[tuple[str, PlacementProblem, Plan | Shortage]]) -> list[Section]:
+def place_sections(
+    answers: Sequence[tuple[str, PlacementProblem, Plan | Shortage]],
+) -> list[Section]:
     """Plans or shortages of profiles, each under its path."""
     sections: list[Section] = []
     for path, problem, answer in answers:

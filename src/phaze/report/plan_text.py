@@ -11,12 +11,14 @@ from phaze.units import digits, show, show_count
 
 
 def shared_text(document: Mapping[str, Any]) -> str:
-    """Ranks that share a sequence, and experts, where a plan has some; how state is shared out has its own row."""
+    """Ranks that share a sequence, and experts, where a plan has some; how state is shared out has
+    its own row."""
     return "".join(f"{words}, " for words in shared_words({**document, "shard": 0}))
 
 
 def keeping_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The precision, what replicas share out, and what waits in the memory of the host, as far as it is said."""
+    """The precision, what replicas share out, and what waits in the memory of the host, as far as
+    it is said."""
     precision = document.get("precision")
     rows = [
         ("precision", "" if precision is None else precision_words(str(precision))),
@@ -41,7 +43,15 @@ def exchange_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     changes = document.get("imbalance_sensitivity") or []
     if changes:
         words = ", ".join(f"{row['slower']:+.1%} at {row['rows']:g}" for row in changes)
-        rows.append(("imbalance", f"the most loaded rank's tokens over the mean, at which the same plan takes {words}"))
+        rows.append(
+            (
+                "imbalance",
+                (
+                    "the most loaded rank's tokens over the mean, at which the same plan "
+                    f"takes {words}"
+                ),
+            )
+        )
     return rows
 
 
@@ -56,11 +66,18 @@ def _hidden(document: Mapping[str, Any]) -> str:
 def left_text(left: Mapping[str, Any]) -> str:
     """What a plan leaves of a device's memory, and how far an estimate of memory may be off."""
     band = left["band"]
-    share = "none" if left["left_bytes"] < 0 else f"{show(left['left_bytes'], 'B')}, {left['left_share']:.1%}"
+    share = (
+        "none"
+        if left["left_bytes"] < 0
+        else f"{show(left['left_bytes'], 'B')}, {left['left_share']:.1%}"
+    )
     kept = f" ({100 * left['headroom']:.3g} % kept free)" if left["headroom"] else ""
     chance = left.get("fits_probability")
     fits = "" if chance is None else f"; it fits with a chance of {chance:.0%}"
-    return f"{share}{kept}{fits}; estimates are off by {band['median']:.0%} (median) to {band['ninetieth']:.0%} (90th)"
+    return (
+        f"{share}{kept}{fits}; estimates are off by {band['median']:.0%} (median) to "
+        f"{band['ninetieth']:.0%} (90th)"
+    )
 
 
 def unit_of(document: Mapping[str, Any]) -> str:
@@ -74,7 +91,9 @@ def batch_text(document: Mapping[str, Any]) -> str:
     if unit_of(document) == "samples":
         return f"{batch:,} samples"
     asked = document.get("requested_batch_tokens")
-    rounded = "" if asked in (None, batch * sequence) else f" ({show_count(asked)} requested, rounded)"
+    rounded = (
+        "" if asked in (None, batch * sequence) else f" ({show_count(asked)} requested, rounded)"
+    )
     return f"{batch:,} sequences of {sequence:,} tokens, {show_count(batch * sequence)}{rounded}"
 
 
@@ -82,7 +101,9 @@ def rate_text(document: Mapping[str, Any]) -> str:
     """Tokens or samples a second, of all devices and of one."""
     rate, each = document["tokens_per_s"], document["tokens_per_s_per_device"]
     return (
-        f"{rate:,.0f} a second, {each:,.0f} a device" if each >= 100 else f"{rate:,.4g} a second, {each:.3g} a device"
+        f"{rate:,.0f} a second, {each:,.0f} a device"
+        if each >= 100
+        else f"{rate:,.4g} a second, {each:.3g} a device"
     )
 
 
@@ -99,14 +120,16 @@ def idle_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def flops_text(document: Mapping[str, Any], precision: str) -> str:
-    """What MFU and HFU are shares of and how FLOP are counted, with their numbers; documents of older releases do not
-    say what of."""
+    """What MFU and HFU are shares of and how FLOP are counted, with their numbers; documents of
+    older releases do not say what of."""
     model, run = (_scaled(document[key]) for key in ("flops_per_token", "run_flops_per_token"))
     peak, full = document.get("device_peak_flops"), document.get("full_flops_per_token")
     if peak is None or full is None:
         return f"MFU counts {model} a token; HFU counts what devices run, {run}"
     named = precision_words(precision).partition(" ")[0]
-    return WORDS.format(precision=named, peak=show(peak, "FLOP/s"), model=model, full=_scaled(full), run=run)
+    return WORDS.format(
+        precision=named, peak=show(peak, "FLOP/s"), model=model, full=_scaled(full), run=run
+    )
 
 
 def _scaled(flops: float) -> str:
@@ -122,11 +145,20 @@ def training_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if run is None:
         return []
     terms = run["terms"]
-    usd, kwh = _known(run["usd"], "USD", run["usd_basis"]), _known(run["kwh"], "kWh", run["power_basis"])
+    usd, kwh = (
+        _known(run["usd"], "USD", run["usd_basis"]),
+        _known(run["kwh"], "kWh", run["power_basis"]),
+    )
     carbon = "" if run["kgco2e"] is None else f", {digits(run['kgco2e'])} kg CO2e"
     known = [run["usd_basis"]] if run["usd"] is not None else []
-    known += [run["power_basis"], f"PUE {terms['power_usage_effectiveness']:g}"] if run["kwh"] is not None else []
-    known += [f"{terms['grid_kgco2e_per_kwh']:g} kg CO2e a kWh"] if run["kgco2e"] is not None else []
+    known += (
+        [run["power_basis"], f"PUE {terms['power_usage_effectiveness']:g}"]
+        if run["kwh"] is not None
+        else []
+    )
+    known += (
+        [f"{terms['grid_kgco2e_per_kwh']:g} kg CO2e a kWh"] if run["kgco2e"] is not None else []
+    )
     head = f"{run['days']:,.3g} days, {digits(run['device_hours'])} device hours"
     return [
         (f"{show_count(run['tokens'])} tokens", f"{head}, {usd}, {kwh}{carbon}"),
@@ -139,15 +171,25 @@ def constants_text(trust: Mapping[str, Any]) -> str:
     left = trust.get("software_share")
     if left is None:
         return ""
-    return f"{show(trust['clock_hz'], 'Hz')} held, {left:.2f} of that rate reached by the software stack"
+    return (
+        f"{show(trust['clock_hz'], 'Hz')} held, {left:.2f} of that rate reached by the "
+        "software stack"
+    )
 
 
 def launch_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Which frameworks launch a plan as it is, which otherwise than planned, and which not; phaze export says why."""
+    """Which frameworks launch a plan as it is, which otherwise than planned, and which not; phaze
+    export says why."""
     launch: Mapping[str, Any] = document.get("launch") or {}
     groups: dict[str, list[str]] = {"": [], "with deviations ": [], "not ": []}
     for key, told in launch.items():
-        kind = "not " if told["refused"] is not None else "with deviations " if told["deviations"] else ""
+        kind = (
+            "not "
+            if told["refused"] is not None
+            else "with deviations "
+            if told["deviations"]
+            else ""
+        )
         groups[kind].append(FRAMEWORK_NAMES.get(key, key))
     words = "; ".join(f"{kind}{', '.join(names)}" for kind, names in groups.items() if names)
     return [("launched by", words)] if words else []
@@ -162,6 +204,9 @@ def lever_rows(levers: Mapping[str, Any]) -> list[tuple[str, str]]:
         "zero": lambda value: f"stage {value}",
     }
     return [
-        (name.removesuffix("_bytes"), "does not help alone" if value is None else texts.get(name, str)(value))
+        (
+            name.removesuffix("_bytes"),
+            "does not help alone" if value is None else texts.get(name, str)(value),
+        )
         for name, value in levers.items()
     ]

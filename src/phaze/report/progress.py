@@ -1,8 +1,9 @@
 """Progress on standard error: what a command does, how far it is, and how long it may still take.
 
-A thread repeats one line twice a second once a command has taken ``PATIENCE_S``, so that nothing is silent for two
-seconds, whatever it computes (kernels run without the interpreter's lock). Shown on a terminal and in a notebook; not
-elsewhere, unless ``PHAZE_PROGRESS=1`` asks for plain lines; ``PHAZE_PROGRESS=0`` shows nothing.
+A thread repeats one line twice a second once a command has taken ``PATIENCE_S``, so that nothing is
+silent for two seconds, whatever it computes (kernels run without the interpreter's lock). Shown on
+a terminal and in a notebook; not elsewhere, unless ``PHAZE_PROGRESS=1`` asks for plain lines;
+``PHAZE_PROGRESS=0`` shows nothing.
 
     time left = time of the step x (total - done) / done
 """
@@ -26,7 +27,8 @@ Form = Literal["none", "line", "notebook", "lines"]
 
 
 def _in_notebook() -> bool:
-    """Whether this is a kernel of a notebook, whose standard error is no terminal but shows lines as one does."""
+    """Whether this is a kernel of a notebook, whose standard error is no terminal but shows lines
+    as one does."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
 
@@ -91,7 +93,9 @@ class Progress:
     def _write(self, text: str) -> None:
         if self.stream is None:
             return
-        if self.form == "line":  # not through Python's stream, whose lock a forked worker would inherit
+        if (
+            self.form == "line"
+        ):  # not through Python's stream, whose lock a forked worker would inherit
             os.write(self.stream.fileno(), text.encode())
         else:
             self.stream.write(text)
@@ -140,7 +144,10 @@ class Progress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.ended.set()
         self.clear()

@@ -27,4 +27,6 @@ def proof_table(proof: Mapping[str, Any], chips: str = "chips") -> Table:
         for reason, count in proof["closed"].items()
         if count
     ]
-    return Table(("decided by", "why", chips), rows, "Certificate: how every chip was decided", texts=2)
+    return Table(
+        ("decided by", "why", chips), rows, "Certificate: how every chip was decided", texts=2
+    )

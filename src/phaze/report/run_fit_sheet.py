@@ -7,7 +7,10 @@ from phaze.report.numbers import signed
 from phaze.report.sections import Figures, Notes, Section, Table
 from phaze.units import show
 
-DRAWN = "A plan's timeline is an estimate unless you drew it from a run: what is fitted to it is no measurement."
+DRAWN = (
+    "A plan's timeline is an estimate unless you drew it from a run: what is fitted to it is "
+    "no measurement."
+)
 
 
 def _seconds(value: float | None) -> str:
@@ -24,11 +27,14 @@ def _steps(document: Mapping[str, Any]) -> Figures:
 
 def _classes(measured: Mapping[str, Any]) -> Table:
     rows = [
-        (name, _seconds(times["measured"]), _seconds(times["predicted"])) for name, times in measured["seconds"].items()
+        (name, _seconds(times["measured"]), _seconds(times["predicted"]))
+        for name, times in measured["seconds"].items()
     ]
     notes = []
     if measured["unknown_share"]:
-        names = ", ".join(f"{kernel['name']} ({kernel['share']:.1%})" for kernel in measured["unknown"])
+        names = ", ".join(
+            f"{kernel['name']} ({kernel['share']:.1%})" for kernel in measured["unknown"]
+        )
         notes.append(f"{measured['unknown_share']:.1%} of kernel time has unknown names: {names}.")
     return Table(("", "measured", "phaze"), rows, "Seconds a step by class of kernel", notes=notes)
 

@@ -1,8 +1,11 @@
-"""The id of a run, shown by every command that answers: what an answer is cited by. Same input, same id.
+"""The id of a run, shown by every command that answers: what an answer is cited by. Same input,
+same id.
 
-a search, a front, a plan's certificate   SHA-256 of the digests of problem.json, graphs.json, certificate.json and of
-                                          what result.json, front.json or plan.json says, but for the code's version
-a sweep                                   SHA-256 of the ids of its points, in order, and of the digest of sweep.json
+a search, a front, a plan's certificate   SHA-256 of the digests of problem.json, graphs.json,
+                                          certificate.json and of what result.json, front.json or
+                                          plan.json says, but for the code's version
+a sweep                                   SHA-256 of the ids of its points, in order, and of the
+                                          digest of sweep.json
 an answer without a folder                SHA-256 of its document as ``--json`` prints it
 """
 
@@ -25,7 +28,9 @@ def id_in(folder: Path) -> str | None:
     points = sorted((folder / POINTS).glob("*")) if (folder / SWEEP).is_file() else []
     if points:
         shown = sha256((folder / SWEEP).read_bytes()).hexdigest()
-        return sha256("".join([*(run_id_in(point) or "" for point in points), shown]).encode()).hexdigest()
+        return sha256(
+            "".join([*(run_id_in(point) or "" for point in points), shown]).encode()
+        ).hexdigest()
     return run_id_in(folder)
 
 

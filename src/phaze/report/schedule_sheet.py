@@ -41,7 +41,14 @@ def _row(symbol: str, operator: ScheduledOperator, slot: Slot) -> tuple[str, ...
     place = "spread" if slot.spread else " + ".join(lanes(operator, slot)) or "free"
     if operator.collective:
         place = "network"
-    return symbol, slot.id, operator.core, place, show(slot.start_s, "s"), show(slot.end_s - slot.start_s, "s")
+    return (
+        symbol,
+        slot.id,
+        operator.core,
+        place,
+        show(slot.start_s, "s"),
+        show(slot.end_s - slot.start_s, "s"),
+    )
 
 
 def _schedule(name: str, problem: ScheduleProblem, schedule: Schedule) -> list[Section]:
@@ -53,7 +60,11 @@ def _schedule(name: str, problem: ScheduleProblem, schedule: Schedule) -> list[S
         ],
         name,
     )
-    pairs = [pair for pair in zip(problem.operators, schedule.slots, strict=True) if pair[1].end_s > pair[1].start_s]
+    pairs = [
+        pair
+        for pair in zip(problem.operators, schedule.slots, strict=True)
+        if pair[1].end_s > pair[1].start_s
+    ]
     if not pairs:
         return [head]
     pairs.sort(key=lambda pair: (pair[1].start_s, pair[1].end_s))

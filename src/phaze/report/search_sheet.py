@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 
 def shown_on(progress: Progress) -> "Callable[[Standing], None]":
-    """What shows how far a search is: every chip that is still open may turn out to be closed by a bound."""
+    """What shows how far a search is: every chip that is still open may turn out to be closed by a
+    bound."""
 
     def watch(standing: "Standing") -> None:
         gap = f"gap {standing.gap:.3%}" if standing.best < float("inf") else "nothing fits yet"
@@ -47,7 +48,9 @@ def shown_on(progress: Progress) -> "Callable[[Standing], None]":
 
 
 def _again(model: Mapping[str, Any]) -> str:
-    return recompute_words(model["plan"], model["recompute"]) + (f", ZeRO {model['zero']}" if model["zero"] else "")
+    return recompute_words(model["plan"], model["recompute"]) + (
+        f", ZeRO {model['zero']}" if model["zero"] else ""
+    )
 
 
 def _stages(plan: Mapping[str, Any]) -> str:
@@ -56,12 +59,16 @@ def _stages(plan: Mapping[str, Any]) -> str:
     words = [degree_words(plan), *shared_words({**plan, "shard": 0})]
     words += [f"VPP {plan['chunks']}"] if plan.get("chunks", 1) > 1 else []
     words += [str(plan["family"])] if plan.get("family") else []
-    return ", ".join([*words, f"{shown} layers a stage" if len(sizes) == 1 else f"layers by stage {shown}"])
+    return ", ".join(
+        [*words, f"{shown} layers a stage" if len(sizes) == 1 else f"layers by stage {shown}"]
+    )
 
 
 def _fullest(plan: Mapping[str, Any], hbm_bytes: float) -> Meter:
     need = max(float(stage["memory_bytes"]) for stage in plan["stages"])
-    return Meter(need / hbm_bytes, f"{need / hbm_bytes:.0%} of {show(hbm_bytes, 'B')} in the fullest stage")
+    return Meter(
+        need / hbm_bytes, f"{need / hbm_bytes:.0%} of {show(hbm_bytes, 'B')} in the fullest stage"
+    )
 
 
 def _cores(chip: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -72,7 +79,10 @@ def _cores(chip: Mapping[str, Any]) -> list[tuple[str, str]]:
             ("tensor cores", f"{chip['tensor_cores']} of {chip['rows']} x {chip['columns']}"),
             ("vector cores", f"{chip['vector_cores']} of {chip['lanes']} lanes"),
         ]
-    arrays = f"{clusters['arrays']} arrays of {chip['rows']} x {chip['columns']} and {chip['lanes']} lanes"
+    arrays = (
+        f"{clusters['arrays']} arrays of {chip['rows']} x {chip['columns']} and "
+        f"{chip['lanes']} lanes"
+    )
     held, most = chip["clock_hz"] / 1e9, clusters["clock_hz"] / 1e9
     return [
         ("clusters", f"{clusters['count']} of {arrays}, {clusters['built']} built"),
@@ -116,7 +126,10 @@ def _model(result: Mapping[str, Any], model: Mapping[str, Any]) -> Figures:
         *idle_rows(model),
         ("global batch", batch_text(model)),
         ("step time", show(model["batch_s"], "s")),
-        ("energy", f"{show(model['energy_j'], 'J')} a step, {show(model['power_w'], 'W')} a device"),
+        (
+            "energy",
+            f"{show(model['energy_j'], 'J')} a step, {show(model['power_w'], 'W')} a device",
+        ),
         ("microbatch", f"{model['microbatch']}, recompute {_again(model)}"),
         ("plan", _stages(model["plan"])),
         *keeping_rows({**model, "data": model["plan"]["data"]}),
@@ -133,11 +146,16 @@ def _regrets(result: Mapping[str, Any]) -> list[Section]:
     if "regrets" not in result["objective"]:
         return []
     names = [model["name"] for model in result["models"]]
-    rows = [(name, f"{regret:.2%}") for name, regret in zip(names, result["objective"]["regrets"], strict=True)]
+    rows = [
+        (name, f"{regret:.2%}")
+        for name, regret in zip(names, result["objective"]["regrets"], strict=True)
+    ]
     return [Figures(rows, "Regret", "against each model's own best chip")]
 
 
-def result_sections(result: Mapping[str, Any], folder: str, work: str = "", page: bool = True) -> list[Section]:
+def result_sections(
+    result: Mapping[str, Any], folder: str, work: str = "", page: bool = True
+) -> list[Section]:
     """The answer of a search; ``work`` says what it took, ``page`` whether there is one."""
     proof, warning = result["certificate"], warning_words(result)
     sentence = f"Nothing in the space is better by more than {proof['gap']:.2g} of the score."

@@ -1,10 +1,13 @@
-"""What an answer shows, as values: an answer is a sequence of sections, and two renderers show any of them.
+"""What an answer shows, as values: an answer is a sequence of sections, and two renderers show any
+of them.
 
     document -> sections (modules ``*_sheet.py``; those of pages in ``page``) -> :mod:`phaze.report.terminal`
-                                                                              -> :mod:`phaze.report.html`
+                                                                              ->
+                                                                              :mod:`phaze.report.html`
 
-The title of the first section says the answer itself: a page has it as its headline. ``caption`` explains a title in a
-few words; ``notes`` are sentences below a section. Texts are plain: each renderer escapes and wraps them.
+The title of the first section says the answer itself: a page has it as its headline. ``caption``
+explains a title in a few words; ``notes`` are sentences below a section. Texts are plain: each
+renderer escapes and wraps them.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +55,8 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A cell that chooses a variant of the page: whose it is, which, and what it is in a few tags."""
+    """A cell that chooses a variant of the page: whose it is, which, and what it is in a few
+    tags."""
 
     text: str
     chooser: str
@@ -100,8 +104,9 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; the first ``texts`` columns hold texts, the others numbers, which end at the right. A long one is
-    sorted by the column ``sorted_by`` at first, and shows ``narrow`` columns alone where a phone has no room for more.
+    """Rows of cells; the first ``texts`` columns hold texts, the others numbers, which end at the
+    right. A long one is sorted by the column ``sorted_by`` at first, and shows ``narrow`` columns
+    alone where a phone has no room for more.
     """
 
     columns: Sequence[str]
@@ -116,8 +121,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Sentences, each a paragraph; ``verbatim`` lines, such as paths and code, are neither wrapped nor indented, and
-    can be saved as ``file``. ``look``: bold, small, a list, a box, a warning, or tags of a few words."""
+    """Sentences, each a paragraph; ``verbatim`` lines, such as paths and code, are neither wrapped
+    nor indented, and can be saved as ``file``. ``look``: bold, small, a list, a box, a warning, or
+    tags of a few words."""
 
     lines: Sequence[str] = ()
     title: str = ""
@@ -129,7 +135,8 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """What a training run takes, which a page reckons again for other tokens, prices and power. ``None``: unknown."""
+    """What a training run takes, which a page reckons again for other tokens, prices and power.
+    ``None``: unknown."""
 
     tokens: float
     tokens_per_s: float
@@ -154,7 +161,11 @@ class RunCost:
     @property
     def usd(self) -> float | None:
         """What the device hours cost."""
-        return None if self.usd_per_device_hour is None else self.device_hours * self.usd_per_device_hour
+        return (
+            None
+            if self.usd_per_device_hour is None
+            else self.device_hours * self.usd_per_device_hour
+        )
 
     @property
     def mwh(self) -> float | None:
@@ -166,8 +177,16 @@ class RunCost:
     @property
     def figures(self) -> list[tuple[str, str]]:
         """What it takes, as names and texts."""
-        amounts = {"days": self.days, "USD": self.usd, "device hours": self.device_hours, "MWh": self.mwh}
-        return [(name, "unknown" if amount is None else digits(amount)) for name, amount in amounts.items()]
+        amounts = {
+            "days": self.days,
+            "USD": self.usd,
+            "device hours": self.device_hours,
+            "MWh": self.mwh,
+        }
+        return [
+            (name, "unknown" if amount is None else digits(amount))
+            for name, amount in amounts.items()
+        ]
 
     @property
     def terms(self) -> list[tuple[str, str, str]]:
@@ -204,7 +223,8 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Sections under one title; ``folded`` behind a line of text, or beside each other in ``columns``."""
+    """Sections under one title; ``folded`` behind a line of text, or beside each other in
+    ``columns``."""
 
     sections: "Sections"
     title: str = ""
@@ -225,8 +245,9 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """Answers of which one is shown: the first, unless they are ``optional``, till another is chosen. All variants of
-    one ``chooser`` follow the choice, which is made by a list in the page's bar, by a list or tabs here, or elsewhere.
+    """Answers of which one is shown: the first, unless they are ``optional``, till another is
+    chosen. All variants of one ``chooser`` follow the choice, which is made by a list in the page's
+    bar, by a list or tabs here, or elsewhere.
     """
 
     chooser: str

@@ -11,13 +11,21 @@ from phaze.report.numbers import signed
 from phaze.report.sections import Notes, Section, Table
 from phaze.validate.silicon import SiliconCheck, SiliconRow, full_power_w, large_product_share
 
-FIGURES = (("area", "Area, mm2", 1.0), ("power", "Power, W", 1.0), ("rate", "Sustained rate, TFLOP/s", 1e-12))
+FIGURES = (
+    ("area", "Area, mm2", 1.0),
+    ("power", "Power, W", 1.0),
+    ("rate", "Sustained rate, TFLOP/s", 1e-12),
+)
 
 
-def silicon_sections(check: SiliconCheck, areas: Sequence[Comparison], powers: Sequence[Comparison]) -> list[Section]:
+def silicon_sections(
+    check: SiliconCheck, areas: Sequence[Comparison], powers: Sequence[Comparison]
+) -> list[Section]:
     """Every figure, the clock that every chip of clusters holds, and chips of cores."""
     errors = [abs(row.error) for row in check.rows if _is_judged(row)]
-    headline = f"Predicted totals of area, power and rate are off by {median(errors):.1%} in the median"
+    headline = (
+        f"Predicted totals of area, power and rate are off by {median(errors):.1%} in the median"
+    )
     sections: list[Section] = [Notes([], f"{headline}, over {len(errors)} published figures")]
     for figure, title, scale in FIGURES:
         rows = [row for row in check.rows if row.figure == figure]
@@ -25,7 +33,9 @@ def silicon_sections(check: SiliconCheck, areas: Sequence[Comparison], powers: S
         columns = ("", "part", "basis", "ours", "published", "error")
         sections.append(Table(columns, cells, title, notes=_medians(rows), texts=3))
     clock_columns = ("", "full W", "limit W", "held GHz", "of", "utilisation", "")
-    clocks = Table(clock_columns, [_clock(chip) for chip in check.chips], "Clock under the power limit")
+    clocks = Table(
+        clock_columns, [_clock(chip) for chip in check.chips], "Clock under the power limit"
+    )
     cores = [_comparison("Area, mm2", areas), _comparison("TDP, W", powers)]
     return [*sections, clocks, *cores]
 
@@ -48,7 +58,8 @@ def _cells(row: SiliconRow, scale: float) -> tuple[str, ...]:
 
 
 def _is_judged(row: SiliconRow) -> bool:
-    """Whether an error tells how good the model is: of a predicted total, beside a figure that is no bound."""
+    """Whether an error tells how good the model is: of a predicted total, beside a figure that is
+    no bound."""
     return row.basis == "predicted" and row.part == "total" and not row.upper_bound
 
 
@@ -57,7 +68,9 @@ def _medians(rows: Sequence[SiliconRow]) -> list[str]:
     seen = [abs(row.error) for row in judged if row.seen]
     unseen = [abs(row.error) for row in judged if not row.seen]
     parts = [f"median error of what is predicted: {median(seen):.1%}"] if seen else []
-    parts += [f"of chips added after the constants were frozen: {median(unseen):.1%}"] if unseen else []
+    parts += (
+        [f"of chips added after the constants were frozen: {median(unseen):.1%}"] if unseen else []
+    )
     return ["; ".join(parts)] if parts else []
 
 
@@ -87,8 +100,13 @@ def _comparison(title: str, rows: Sequence[Comparison]) -> Table:
         for row in rows
     ]
     judged = [abs(row.error) for row in rows if row.basis == "predicted" and not row.upper_bound]
-    totals = [abs(row.error) for row in rows if row.component == "total" and row.basis == "predicted"]
-    note = f"median error of the predicted {'totals' if totals else 'figures'}: {median(totals or judged):.0%}"
+    totals = [
+        abs(row.error) for row in rows if row.component == "total" and row.basis == "predicted"
+    ]
+    note = (
+        f"median error of the predicted {'totals' if totals else 'figures'}: "
+        f"{median(totals or judged):.0%}"
+    )
     columns = ("", "component", "basis", "ours", "published", "error")
     return Table(columns, cells, f"Chips of version 1: {title}", notes=[note], texts=3)
 
@@ -108,14 +126,26 @@ def rediscovery_sections(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
         )
         for row in rows
     ]
-    columns = ("budget of", "model", "best chip", "ratio", "TFLOP/s a mm2", "shipped", "clusters", "own TDP")
+    columns = (
+        "budget of",
+        "model",
+        "best chip",
+        "ratio",
+        "TFLOP/s a mm2",
+        "shipped",
+        "clusters",
+        "own TDP",
+    )
     note = (
-        "best chip: clusters x arrays x rows x columns, lanes of a cluster; ratio: its throughput over the real chip's "
-        "under the same model; shipped: the densest of its process; own TDP: the model accepts the real chip at it. "
+        "best chip: clusters x arrays x rows x columns, lanes of a cluster; ratio: its "
+        "throughput over the real chip's "
+        "under the same model; shipped: the densest of its process; own TDP: the model "
+        "accepts the real chip at it. "
         f"Certified to {max(row['gap'] for row in rows):.1%}."
     )
     ratios = [row["ratio"] for row in rows]
     headline = (
-        f"The best chips reach {min(ratios):.2f} to {max(ratios):.2f} x the throughput of real ones of their size"
+        f"The best chips reach {min(ratios):.2f} to {max(ratios):.2f} x the throughput of "
+        "real ones of their size"
     )
     return [Table(columns, cells, headline, notes=[note], texts=3)]

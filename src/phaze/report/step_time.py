@@ -1,7 +1,8 @@
 """Where the time of a step goes: a sum of parts, and what would help.
 
-A plan's document states its parts (``breakdown``); :mod:`phaze.report.waterfall` takes those of the passes apart by
-cause. What would help is first order: a cost of x seconds that is 10 % less saves x / 11 of the step.
+A plan's document states its parts (``breakdown``); :mod:`phaze.report.waterfall` takes those of the
+passes apart by cause. What would help is first order: a cost of x seconds that is 10 % less saves x
+/ 11 of the step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -113,19 +114,26 @@ def _bars(steps: Sequence[Step], batch_s: float, caption: str) -> Bars:
         colour = GROUPS.get(step.name, KERNELS)[0]
         piece = Piece(start, max(abs(step.seconds), 1e-3 * scale), colour)
         share = f"{100 * step.seconds / batch_s:.1f} %"
-        rows.append(Bar(step.name, step.seconds, show(step.seconds, "s"), share, step.meaning, [piece]))
+        rows.append(
+            Bar(step.name, step.seconds, show(step.seconds, "s"), share, step.meaning, [piece])
+        )
     meaning, whole = "what is reached: the sum of all rows", [Piece(0.0, batch_s, "ink")]
     rows.append(Bar("step time", batch_s, show(batch_s, "s"), "100 %", meaning, whole, marked=True))
     legend = list(dict.fromkeys(GROUPS.get(step.name, KERNELS) for step in steps))
     return Bars(rows, "", caption, scale=scale, legend=legend, look="breakdown")
 
 
-def step_time(plan: Mapping[str, Any], steps: Sequence[Step] = (), devices: int = 0) -> list[Section]:
-    """The step time of a plan by part, or by cause where its passes were taken apart into ``steps``."""
+def step_time(
+    plan: Mapping[str, Any], steps: Sequence[Step] = (), devices: int = 0
+) -> list[Section]:
+    """The step time of a plan by part, or by cause where its passes were taken apart into
+    ``steps``."""
     batch_s = float(plan["batch_s"])
     if not steps:
         return [_bars(stated_steps(plan), batch_s, "")]
-    rest = sorted((step for step in steps[1:] if step.seconds > 0), key=lambda step: -step.seconds)[:2]
+    rest = sorted((step for step in steps[1:] if step.seconds > 0), key=lambda step: -step.seconds)[
+        :2
+    ]
     named = " and ".join(f"{step.name} ({100 * step.seconds / batch_s:.0f} %)" for step in rest)
     peak = f"{100 * steps[0].seconds / batch_s:.0f} % of the step is GEMM FLOPs at the peak"
     lead = Notes([f"{peak} of all {devices:,} devices."], look="bold")
@@ -135,13 +143,19 @@ def step_time(plan: Mapping[str, Any], steps: Sequence[Step] = (), devices: int 
 
 def what_would_help(steps: Sequence[Step], batch_s: float) -> Bars:
     """What 10 % less of a cost saves, largest first."""
-    saved = {step.name: step.seconds / 11 for step in steps if step.name in HELP and step.seconds > 0}
-    largest = sorted(((saved_s, name) for name, saved_s in saved.items() if saved_s >= 5e-4 * batch_s), reverse=True)
+    saved = {
+        step.name: step.seconds / 11 for step in steps if step.name in HELP and step.seconds > 0
+    }
+    largest = sorted(
+        ((saved_s, name) for name, saved_s in saved.items() if saved_s >= 5e-4 * batch_s),
+        reverse=True,
+    )
     rows = []
     for saved_s, name in largest[:SHOWN_HELP]:
         rows.append(Bar(HELP[name], saved_s, f"-{100 * saved_s / batch_s:.1f} % step time"))
     caption = (
-        "First order, with this plan kept: what a step would save if that cost were 10 % less and nothing else became "
+        "First order, with this plan kept: what a step would save if that cost were 10 % "
+        "less and nothing else became "
         "the limit."
     )
     return Bars(rows, "What would help", caption)

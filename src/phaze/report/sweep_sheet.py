@@ -1,7 +1,8 @@
 """A sweep: throughput along the range over regions that name the best chip, and every point.
 
-Both axes are logarithmic, values that begin at 0 or below it excepted; throughput is relative to its best along the
-range, so that models share one scale. A region runs halfway (on its axis) to its neighbours.
+Both axes are logarithmic, values that begin at 0 or below it excepted; throughput is relative to
+its best along the range, so that models share one scale. A region runs halfway (on its axis) to its
+neighbours.
 """
 
 import math
@@ -30,7 +31,9 @@ AXES: Mapping[str, tuple[str, Unit | None]] = MappingProxyType(
         "training.sequence": ("sequence length", None),
     }
 )
-LEVELS: Mapping[str, Unit | None] = MappingProxyType({"bandwidth": "B/s", "latency": "s", "size": None})
+LEVELS: Mapping[str, Unit | None] = MappingProxyType(
+    {"bandwidth": "B/s", "latency": "s", "size": None}
+)
 SYMBOLS = "•ox+*#"
 """What stands for the points of a model where there is room for a letter alone."""
 NO_PAGES: Mapping[int, str] = MappingProxyType({})
@@ -38,7 +41,8 @@ RELATIVE = "throughput relative to each model's best along the range; every poin
 
 
 def axis_of(over: str) -> tuple[str, Unit | None]:
-    """What is swept in words, and the unit of its values; a key that has no words is its own name."""
+    """What is swept in words, and the unit of its values; a key that has no words is its own
+    name."""
     parts = over.split(".")
     if parts[:2] == ["cluster", "levels"] and len(parts) == 4 and parts[3] in LEVELS:
         return f"{parts[2]} {parts[3]}", LEVELS[parts[3]]
@@ -65,7 +69,9 @@ def _tick_values(low: float, high: float) -> list[float]:
     """Powers of ten between the ends, or the ends themselves when there are none."""
     if low <= 0:
         return sorted({low, high})
-    powers = [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    powers = [
+        10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+    ]
     step = max(1, len(powers) // 8)
     return powers[::step] if len(powers) > 1 else [low, high]
 
@@ -88,11 +94,16 @@ def _regions(
     regions: Sequence[Mapping[str, Any]], values: Sequence[float], axis: Axis, lower: bool = False
 ) -> Iterator[Region]:
     """Ranges of points of one name, each to halfway to its neighbours."""
-    middles = [math.sqrt(a) * math.sqrt(b) if axis.logarithmic else (a + b) / 2 for a, b in pairwise(values)]
+    middles = [
+        math.sqrt(a) * math.sqrt(b) if axis.logarithmic else (a + b) / 2
+        for a, b in pairwise(values)
+    ]
     edges = [values[0], *middles, values[-1]]
     for region in regions:
         name = str(region["name"]).lower() if lower else str(region["name"])
-        yield Region(edges[region["first"]], edges[region["last"] + 1], name, f"{name} is {region['what']}")
+        yield Region(
+            edges[region["first"]], edges[region["last"] + 1], name, f"{name} is {region['what']}"
+        )
 
 
 def _series(document: Mapping[str, Any]) -> list[Series]:
@@ -104,7 +115,11 @@ def _series(document: Mapping[str, Any]) -> list[Series]:
         rates = [float(point["models"][index]["throughput_per_s"]) for point in points]
         most = max(rates)
         marks = [
-            Point(point["value"], rate / most, f"{name} at {_point_text(point, unit)}: {digits(rate)} sequences/s")
+            Point(
+                point["value"],
+                rate / most,
+                f"{name} at {_point_text(point, unit)}: {digits(rate)} sequences/s",
+            )
             for point, rate in zip(points, rates, strict=True)
         ]
         series.append(Series(name, marks, SYMBOLS[index % len(SYMBOLS)]))
@@ -117,7 +132,10 @@ def _headline(document: Mapping[str, Any]) -> str:
     name, unit = axis_of(str(document["over"]))
     chips = len({region["what"] for region in document["chips"]})
     first, last = points[0], points[-1]
-    ends = f"From {_point_text(first, unit)} to {_point_text(last, unit)}{' of' if unit else ''} {name}"
+    ends = (
+        f"From {_point_text(first, unit)} to "
+        f"{_point_text(last, unit)}{' of' if unit else ''} {name}"
+    )
     best = "one chip stays best" if chips == 1 else f"{chips} chips are best in turn"
     ratio = last["models"][0]["throughput_per_s"] / first["models"][0]["throughput_per_s"]
     return f"{ends} {best}; {first['models'][0]['name']} trains {digits(ratio)} × as fast."
@@ -129,7 +147,16 @@ def _curve(document: Mapping[str, Any]) -> Scatter:
     regions = list(_regions(document["chips"], values, axis))
     ranges = list(_regions(plans, values, axis, lower=True))
     texts = dict.fromkeys(region.text for region in (*regions, *ranges))
-    return Scatter(axis, _rate_axis(series), series, regions, ranges, _headline(document), RELATIVE, list(texts))
+    return Scatter(
+        axis,
+        _rate_axis(series),
+        series,
+        regions,
+        ranges,
+        _headline(document),
+        RELATIVE,
+        list(texts),
+    )
 
 
 def _points(document: Mapping[str, Any], pages: Mapping[int, str]) -> Table:
@@ -143,7 +170,9 @@ def _points(document: Mapping[str, Any], pages: Mapping[int, str]) -> Table:
     rows: list[Sequence[Cell]] = []
     for index, point in enumerate(document["points"]):
         text = _point_text(point, unit)
-        value: Cell = Link(text, pages[index]) if index in pages else Number(text, float(point["value"]))
+        value: Cell = (
+            Link(text, pages[index]) if index in pages else Number(text, float(point["value"]))
+        )
         if point["chip"] is None:
             rows.append((value, "", str(point["problem"]), *([""] * (4 if several else 3))))
             continue
@@ -152,7 +181,15 @@ def _points(document: Mapping[str, Any], pages: Mapping[int, str]) -> Table:
             names = [letters[index], str(point["chip"]), *([str(model["name"])] if several else [])]
             plan = f"{degree_words(model)}, mb {model['microbatch']}"
             rows.append((value, *names, plan, Number(digits(rate), rate), gap))
-    columns = (name, "", "best chip", *(["model"] if several else []), "plan", "sequences/s", "proved to")
+    columns = (
+        name,
+        "",
+        "best chip",
+        *(["model"] if several else []),
+        "plan",
+        "sequences/s",
+        "proved to",
+    )
     return Table(columns, rows, "Points", texts=5 if several else 4)
 
 
@@ -167,9 +204,11 @@ def _enlarged_clusters(document: Mapping[str, Any]) -> list[Section]:
     return [Notes(lines)] if lines else []
 
 
-def sweep_sections(document: Mapping[str, Any], folder: str = "", pages: Mapping[int, str] = NO_PAGES) -> list[Section]:
-    """A ``phaze.sweep/1`` document; ``pages`` are those of its points that were made, by number, and ``folder`` is
-    where the sweep and its page lie."""
+def sweep_sections(
+    document: Mapping[str, Any], folder: str = "", pages: Mapping[int, str] = NO_PAGES
+) -> list[Section]:
+    """A ``phaze.sweep/1`` document; ``pages`` are those of its points that were made, by number,
+    and ``folder`` is where the sweep and its page lie."""
     places = [f"The sweep: {folder}", f"Its page: {Path(folder) / 'sweep.html'}"]
     where = [Notes(places, verbatim=True)] if folder else []
     return [_curve(document), _points(document, pages), *_enlarged_clusters(document), *where]

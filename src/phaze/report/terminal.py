@@ -52,7 +52,8 @@ PLOT_ROWS = 12
 
 
 def draw(console: Console, sections: Sections) -> None:
-    """Show sections one below the other, an empty line between them; notes without a title follow others at once."""
+    """Show sections one below the other, an empty line between them; notes without a title follow
+    others at once."""
     before: Section | None = None
     for section in sections:
         run_on = isinstance(section, Notes) and isinstance(before, Notes) and not section.title
@@ -66,7 +67,11 @@ def draw(console: Console, sections: Sections) -> None:
 
 
 def _head(console: Console, section: Section) -> None:
-    caption = f" ({escape(section.caption)})" if section.title and section.caption else escape(section.caption)
+    caption = (
+        f" ({escape(section.caption)})"
+        if section.title and section.caption
+        else escape(section.caption)
+    )
     if section.title or caption:
         title = f"[bold]{escape(section.title)}[/bold]" if section.title else ""
         console.print(f"{title}{caption}", overflow="fold")
@@ -119,7 +124,9 @@ def _inner(section: Cards | Group | Variants) -> Sections:
 def _designs(section: DesignPlot) -> Scatter:
     """The designs over their first two figures."""
     up, across = section.columns[:2]
-    points = [Point(x, y, "") for x, y in zip(across.values.tolist(), up.values.tolist(), strict=True)]
+    points = [
+        Point(x, y, "") for x, y in zip(across.values.tolist(), up.values.tolist(), strict=True)
+    ]
     return Scatter(_axis(across), _axis(up), [Series(up.name, points)])
 
 
@@ -137,9 +144,13 @@ def _bars(console: Console, section: Bars) -> None:
     remarks = max(len(row.remark) for row in rows)
     width = max(1, min(LONGEST_BAR, WIDEST - names - values - remarks - 6))
     for row in rows:
-        start = min(round(row.pieces[0].start / section.end * width), width - 1) if row.pieces else 0
+        start = (
+            min(round(row.pieces[0].start / section.end * width), width - 1) if row.pieces else 0
+        )
         drawn = (" " * start + bar(row.length / section.end, width))[:width]
-        console.out(f"  {row.name:<{names}} {drawn} {row.value:>{values}}  {row.remark:>{remarks}}".rstrip())
+        console.out(
+            f"  {row.name:<{names}} {drawn} {row.value:>{values}}  {row.remark:>{remarks}}".rstrip()
+        )
 
 
 def _timeline(console: Console, section: Timeline) -> None:
@@ -153,7 +164,8 @@ def _timeline(console: Console, section: Timeline) -> None:
 
 
 def _lane(blocks: Sequence[Block], end_s: float, width: int) -> str:
-    """A lane as characters, longest blocks first; a block too short for a cell of its own only takes an idle one."""
+    """A lane as characters, longest blocks first; a block too short for a cell of its own only
+    takes an idle one."""
     cells = [IDLE] * width
     for block in sorted(blocks, key=lambda block: block.start_s - block.end_s):
         first = min(round(block.start_s / end_s * width), width - 1)
@@ -165,7 +177,8 @@ def _lane(blocks: Sequence[Block], end_s: float, width: int) -> str:
 
 
 def _scatter(console: Console, section: Scatter) -> None:
-    """Points of several series as their first letters; where two fall into one cell the later stays."""
+    """Points of several series as their first letters; where two fall into one cell the later
+    stays."""
     across, up = section.x.scale(), section.y.scale()
     labels = [text for _, text in section.y.ticks]
     left = max((len(label) for label in labels), default=0) + 1
@@ -219,8 +232,12 @@ def _cell(cell: Cell) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], texts: int = 1) -> RichTable:
-    """A table whose first ``texts`` columns hold texts and whose others hold numbers, which end at the right."""
-    drawn, cells = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold"), list(rows)
+    """A table whose first ``texts`` columns hold texts and whose others hold numbers, which end at
+    the right."""
+    drawn, cells = (
+        RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold"),
+        list(rows),
+    )
     for index, name in enumerate(columns):
         left = index < texts or any(isinstance(row[index], Meter) for row in cells)
         drawn.add_column(escape(name), justify="left" if left else "right", overflow="fold")

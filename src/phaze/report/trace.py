@@ -1,7 +1,9 @@
-"""Traces for ui.perfetto.dev: the Chrome trace event format, one process for each schedule, one thread for each core.
+"""Traces for ui.perfetto.dev: the Chrome trace event format, one process for each schedule, one
+thread for each core.
 
-A slot is a complete event (``ph`` X) with its start and length in microseconds. An operator on one core of each kind is
-drawn on both; a spread one has its own thread, and so has the network. Threads are named by metadata events.
+A slot is a complete event (``ph`` X) with its start and length in microseconds. An operator on one
+core of each kind is drawn on both; a spread one has its own thread, and so has the network. Threads
+are named by metadata events.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,13 +34,21 @@ def lane_order(lane: str) -> tuple[int, int]:
     return ("spread", "tensor", "vector", "network").index(kind), int(number or 0)
 
 
-def _events(process: int, name: str, problem: ScheduleProblem, schedule: Schedule) -> Iterator[dict[str, Any]]:
+def _events(
+    process: int, name: str, problem: ScheduleProblem, schedule: Schedule
+) -> Iterator[dict[str, Any]]:
     pairs = list(zip(problem.operators, schedule.slots, strict=True))
     rows = sorted({lane for pair in pairs for lane in lanes(*pair)}, key=lane_order)
     threads = {lane: at + 1 for at, lane in enumerate(rows)}
     yield {"ph": "M", "name": "process_name", "pid": process, "args": {"name": name}}
     for lane, thread in threads.items():
-        yield {"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": lane}}
+        yield {
+            "ph": "M",
+            "name": "thread_name",
+            "pid": process,
+            "tid": thread,
+            "args": {"name": lane},
+        }
         order = {"sort_index": thread}
         yield {"ph": "M", "name": "thread_sort_index", "pid": process, "tid": thread, "args": order}
     for operator, slot in pairs:
@@ -51,7 +61,11 @@ def _events(process: int, name: str, problem: ScheduleProblem, schedule: Schedul
                 "tid": threads[lane],
                 "ts": slot.start_s * MICRO,
                 "dur": (slot.end_s - slot.start_s) * MICRO,
-                "args": {"one_core_s": operator.one_core_s, "all_cores_s": operator.all_cores_s, "spread": slot.spread},
+                "args": {
+                    "one_core_s": operator.one_core_s,
+                    "all_cores_s": operator.all_cores_s,
+                    "spread": slot.spread,
+                },
             }
 
 

@@ -45,7 +45,10 @@ def _order(compared: Sequence[Compared]) -> list[Section]:
             continue
         wrong = f"{len(wrong_choices(dataset.predictions))} of {score.jobs}"
         rank = "" if score.rank is None else f"{score.rank:.2f}"
-        ranks, regrets = _between(score.rank_interval, "{:.2f}"), _between(score.regret_interval, "{:.1%}")
+        ranks, regrets = (
+            _between(score.rank_interval, "{:.2f}"),
+            _between(score.regret_interval, "{:.1%}"),
+        )
         cells.append((dataset.name, wrong, rank, ranks, percent(score.regret), regrets))
     columns = ("", "best missed", "rank", "80 % of draws", "regret", "80 % of draws")
     return [Table(columns, cells, "Order of plans in groups of equal job")] if cells else []
@@ -77,7 +80,10 @@ def scores_sections(compared: Sequence[Compared]) -> list[Section]:
 def _plan(plan: Mapping[str, Any], free: Sequence[str] = ()) -> str:
     """Tensor x pipeline x data, and the microbatch; choices that were free are marked."""
     marks = {key: "*" if key in free else "" for key in plan}
-    text = f"{plan['tensor']}x{plan['pipeline']}x{plan['data']} b{plan['microbatch']}{marks['microbatch']}"
+    text = (
+        f"{plan['tensor']}x{plan['pipeline']}x{plan['data']} "
+        f"b{plan['microbatch']}{marks['microbatch']}"
+    )
     if plan.get("chunks", 1) > 1:
         text += f" v{plan['chunks']}{marks['chunks']}"
     spread = " sp" if plan.get("sequence_parallel") else ""
@@ -85,7 +91,8 @@ def _plan(plan: Mapping[str, Any], free: Sequence[str] = ()) -> str:
 
 
 def runs_sections(compared: Sequence[Compared], every: bool) -> list[Section]:
-    """The scores of all sets, below every row where those are wanted; a star marks what a row does not state."""
+    """The scores of all sets, below every row where those are wanted; a star marks what a row does
+    not state."""
     sections: list[Section] = []
     for dataset in compared if every else ():
         for quantity, name in NAMES.items():
@@ -102,7 +109,9 @@ def runs_sections(compared: Sequence[Compared], every: bool) -> list[Section]:
                 for run in rows
             ]
             columns = ("", "plan", "measured", "ours", "error")
-            sections += [Table(columns, cells, dataset.title, name.lower(), texts=2)] if cells else []
+            sections += (
+                [Table(columns, cells, dataset.title, name.lower(), texts=2)] if cells else []
+            )
     return [Notes([], _headline(compared)), *sections, *scores_sections(compared)]
 
 
@@ -117,18 +126,27 @@ def _headline(compared: Sequence[Compared]) -> str:
 
 
 def best_sections(sets: Sequence[tuple[str, Sequence[Beside], int]]) -> list[Section]:
-    """The plan that was run and the best one, job by job; of every set its title, jobs, and how many were left out."""
+    """The plan that was run and the best one, job by job; of every set its title, jobs, and how
+    many were left out."""
     every = [job.gain for _, jobs, _ in sets for job in jobs if job.gain is not None]
     headline = (
-        f"The best plans are faster than those that were run by {median(every):.1%} in the median" if every else ""
+        f"The best plans are faster than those that were run by {median(every):.1%} in the median"
+        if every
+        else ""
     )
-    sections: list[Section] = [Notes([], headline or "No job has both a measured run and a best plan")]
+    sections: list[Section] = [
+        Notes([], headline or "No job has both a measured run and a best plan")
+    ]
     for title, jobs, left_out in sets:
         gains = [job.gain for job in jobs if job.gain is not None]
         notes = [f"median gain {median(gains):.1%} over {len(gains)} jobs"] if gains else []
-        notes += [f"{left_out} jobs left out: their precision is not priced yet"] if left_out else []
+        notes += (
+            [f"{left_out} jobs left out: their precision is not priced yet"] if left_out else []
+        )
         rows = [row for job in jobs for row in _job_rows(job)]
-        sections.append(Table(("", "plan", "measured", "ours", "gain"), rows, title, notes=notes, texts=2))
+        sections.append(
+            Table(("", "plan", "measured", "ours", "gain"), rows, title, notes=notes, texts=2)
+        )
     return sections
 
 

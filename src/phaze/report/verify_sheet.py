@@ -20,7 +20,9 @@ def verdict_sections(document: Mapping[str, Any], lines: Sequence[str]) -> list[
     return [Notes(lines[1:], lines[0]), _claim(document)]
 
 
-def sweep_verdict_sections(document: Mapping[str, Any], points: Sequence[tuple[str, str]]) -> list[Section]:
+def sweep_verdict_sections(
+    document: Mapping[str, Any], points: Sequence[tuple[str, str]]
+) -> list[Section]:
     """The verdict on a sweep, and on each of its points."""
     run = document["run"]
     if document["objections"]:

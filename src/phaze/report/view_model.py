@@ -1,7 +1,8 @@
-"""What a page tells of a model on a chip: its plan, where the time goes, its pipeline, its operators on their cores.
+"""What a page tells of a model on a chip: its plan, where the time goes, its pipeline, its
+operators on their cores.
 
-:func:`searched` makes it from a search's answer, :func:`planned` from a plan on hardware that exists. Both ask the
-reference path again; nothing is taken over that cannot be recomputed.
+:func:`searched` makes it from a search's answer, :func:`planned` from a plan on hardware that
+exists. Both ask the reference path again; nothing is taken over that cannot be recomputed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +53,8 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Gantt:
-    """One pass of a layer: rows of cores, each with its operators, and how the schedule came about."""
+    """One pass of a layer: rows of cores, each with its operators, and how the schedule came
+    about."""
 
     title: str
     end_s: float
@@ -62,9 +64,10 @@ class Gantt:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Starts of every forward and backward of one replica, [stages, microbatches], and their lengths by stage; with
-    chunks [stages, microbatches x chunks], and lengths of one piece. Where gradients of weights run apart, ``weight_s``
-    and its lengths likewise, and backward is gradients of inputs."""
+    """Starts of every forward and backward of one replica, [stages, microbatches], and their
+    lengths by stage; with chunks [stages, microbatches x chunks], and lengths of one piece. Where
+    gradients of weights run apart, ``weight_s`` and its lengths likewise, and backward is gradients
+    of inputs."""
 
     forward_s: Floats
     backward_s: Floats
@@ -94,7 +97,11 @@ class Pipeline:
 
     def numbered(self, piece: int) -> str:
         """A microbatch by its number, and where there are chunks which of them."""
-        return str(piece) if self.chunks == 1 else f"{piece // self.chunks}, chunk {piece % self.chunks}"
+        return (
+            str(piece)
+            if self.chunks == 1
+            else f"{piece // self.chunks}, chunk {piece % self.chunks}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +121,22 @@ class Story:
 
 
 def _family(plan: Mapping[str, Any], rounds: int) -> Family:
-    """The pipeline family of a plan; an InputError where it cannot have its chunks, stages or microbatches."""
+    """The pipeline family of a plan; an InputError where it cannot have its chunks, stages or
+    microbatches."""
     chunks, stages, name = int(plan.get("chunks", 1)), len(plan["stages"]), plan.get("family")
     try:
         family = named_family(name, chunks)
     except ValueError as fault:
-        raise InputError("plan.family", str(fault), "give what phaze plan ... --json prints") from None
+        raise InputError(
+            "plan.family", str(fault), "give what phaze plan ... --json prints"
+        ) from None
     if name is not None and (family.chunks != chunks or not family.divides(rounds, stages)):
-        seen = f"{name} with {chunks} chunks, {stages} stages and {rounds} microbatches of a replica"
-        raise InputError("plan.family", f"there is no {seen}", "give what phaze plan ... --json prints")
+        seen = (
+            f"{name} with {chunks} chunks, {stages} stages and {rounds} microbatches of a replica"
+        )
+        raise InputError(
+            "plan.family", f"there is no {seen}", "give what phaze plan ... --json prints"
+        )
     return family
 
 
@@ -140,7 +154,8 @@ def pipeline_of(plan: Mapping[str, Any], rounds: int) -> Pipeline | None:
     ahead, back, last = seconds.passes_s(family) / family.chunks
     weight_length_s = last if family.split else None
     return Pipeline(
-        started.forward_s, started.backward_s, ahead, back, started.end_s, chunks, family.name, started.weight_s,
+        started.forward_s, started.backward_s, ahead, back, started.end_s, chunks, family.name,
+        started.weight_s,
         weight_length_s,
     )  # fmt: skip
 
@@ -155,7 +170,11 @@ def _require_layers(plan: Mapping[str, Any], calls: Sequence[int], where: str) -
     """Refuse a plan of more or fewer layers than its model has."""
     placed = sum(len(stage["layers"]) for stage in plan["stages"])
     if placed != len(calls):
-        raise InputError(where, f"its stages hold {placed:,} layers and its model has {len(calls):,}", "make it again")
+        raise InputError(
+            where,
+            f"its stages hold {placed:,} layers and its model has {len(calls):,}",
+            "make it again",
+        )
 
 
 def _require(plan: Mapping[str, Any], steps: Sequence[Step], where: str) -> None:
@@ -176,11 +195,14 @@ def searched(
     scheduler: Scheduler = "exact",
     solved: SolvedSchedules | None = None,
 ) -> Story:
-    """A model of a search's answer; ``found`` is its table in ``phaze.result/1``, ``scheduler`` made its schedules,
-    ``solved`` are some of them, where it is the process that made them which asks."""
+    """A model of a search's answer; ``found`` is its table in ``phaze.result/1``, ``scheduler``
+    made its schedules, ``solved`` are some of them, where it is the process that made them which
+    asks."""
     configuration = way_of(task, found)
     if configuration is None:
-        raise InputError(where, f"{task.name} was not studied at this width and microbatch", "search again")
+        raise InputError(
+            where, f"{task.name} was not studied at this width and microbatch", "search again"
+        )
     model, job = task.graphs[configuration.graph].model, task.training
     at = (job.setting(chip), found["plan"], job.devices, job.batch, where)
     effort = SchedulingEffort(limits_of(scheduler), scheduler, solved=solved or SolvedSchedules())
@@ -188,29 +210,41 @@ def searched(
 
 
 def _rows(one: LoweredPass, operator: ScheduledOperator, unit: Unit, slot: Slot) -> Sequence[str]:
-    """The rows that an operator is drawn on: single cores where a spread operator has the chip to itself, else kinds;
-    what runs in pieces on its cores and on the network."""
+    """The rows that an operator is drawn on: single cores where a spread operator has the chip to
+    itself, else kinds; what runs in pieces on its cores and on the network."""
     if one.rule.one_core and one.rule.alone:
         return lanes(operator, slot)
-    kinds = {"both": ("tensor cores", "vector cores"), "tensor": ("tensor cores",), "vector": ("vector cores",)}
+    kinds = {
+        "both": ("tensor cores", "vector cores"),
+        "tensor": ("tensor cores",),
+        "vector": ("vector cores",),
+    }
     return (*kinds.get(unit.core, ()), *(("network",) if unit.network else ()))
 
 
-def _gantt(title: str, graph: OperatorGraph, setting: Setting, backward: bool, effort: SchedulingEffort) -> Gantt:
+def _gantt(
+    title: str, graph: OperatorGraph, setting: Setting, backward: bool, effort: SchedulingEffort
+) -> Gantt:
     """A pass as its stack schedules it."""
     one, problem, schedule = pass_schedule(graph, setting, backward, effort)
     rows: dict[str, list[Bar]] = {}
     by_core = one.rule.one_core and one.rule.alone
     for unit, operator, slot in zip(one.units, problem.operators, schedule.slots, strict=True):
         if slot.end_s > slot.start_s:
-            name = " + ".join(dict.fromkeys(name_of(graph.operators[place]) for place in unit.places))
+            name = " + ".join(
+                dict.fromkeys(name_of(graph.operators[place]) for place in unit.places)
+            )
             core = "network" if unit.core == "none" and not by_core else unit.core
             for row in _rows(one, operator, unit, slot):
                 rows.setdefault(row, []).append(Bar(name, core, slot.start_s, slot.end_s))
-    verdict = _verdict(schedule) if by_core else f"schedule rule {schedule.rules}, host time not drawn"
+    verdict = (
+        _verdict(schedule) if by_core else f"schedule rule {schedule.rules}, host time not drawn"
+    )
     order = ("tensor cores", "vector cores", "network")
     ordered = sorted(rows, key=lane_order) if by_core else [row for row in order if row in rows]
-    return Gantt(title, schedule.makespan_s, verdict, tuple((row, tuple(rows[row])) for row in ordered))
+    return Gantt(
+        title, schedule.makespan_s, verdict, tuple((row, tuple(rows[row])) for row in ordered)
+    )
 
 
 def accounted(
@@ -223,7 +257,8 @@ def accounted(
     *,
     effort: SchedulingEffort = EXACT,
 ) -> tuple[Split, tuple[Step, ...]]:
-    """How the batch of a plan lies on its devices, and where its time goes, in steps that sum to it."""
+    """How the batch of a plan lies on its devices, and where its time goes, in steps that sum to
+    it."""
     parts, _ = plan_parts(model, setting, effort)
     total = -(-batch // model.microbatch)
     split = Split(devices, total, -(-total // plan["data"]))
@@ -247,11 +282,15 @@ def planned(
     """A plan (``phaze.plan/1``) of a model in a setting; ``effort`` as of plan_parts."""
     split, steps = accounted(model, setting, plan, devices, batch, where, effort=effort)
     most = max(range(len(model.layers)), key=model.count)
-    fused = fuse_layer(run_layer(model.layers[most], setting.stack, setting.precision), setting.stack.fusion)
+    fused = fuse_layer(
+        run_layer(model.layers[most], setting.stack, setting.precision), setting.stack.fusion
+    )
     gantts = (
         _gantt("forward", fused.forward, setting, False, effort),
         _gantt("backward", fused.backward, setting, True, effort),
     )
     pipeline = pipeline_of(plan, split.rounds)
     hbm, layer = float(setting.chip.hbm.size_bytes), model.layers[most].name
-    return Story(model.name, plan, split, hbm, steps, pipeline, gantts, layer, batch, model.sequence)
+    return Story(
+        model.name, plan, split, hbm, steps, pipeline, gantts, layer, batch, model.sequence
+    )

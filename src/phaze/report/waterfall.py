@@ -1,26 +1,31 @@
-r"""Where the time of a batch goes, from the peak of all devices to what is reached, in steps that sum to it.
+r"""Where the time of a batch goes, from the peak of all devices to what is reached, in steps that
+sum to it.
 
-One pass of a layer on its device is taken apart by asking again with one hindrance less (:func:`product_parts`):
+One pass of a layer on its device is taken apart by asking again with one hindrance less
+(:func:`product_parts`):
 
     peak        FLOP / peak FLOP/s
     edges       products on arrays of this shape, memories infinitely fast, minus the above
-    sustained   the same at the share of its peak that chip and software hold, measured or by its power limit, minus it
+    sustained   the same at the share of its peak that chip and software hold, measured or by its
+                power limit, minus it
     memory      the same with the memories it has, minus the above
     starting    start-up of every operator, where it was measured
-    vector      what vector cores do that products do not cover: all operators, each on all cores, minus the above
+    vector      what vector cores do that products do not cover: all operators, each on all cores,
+                minus the above
     network     tensor-parallel collectives that nothing hides
-    side by side    schedule minus that sum: what cores of both kinds gain by working at once, never above 0
+    side by side    schedule minus that sum: what cores of both kinds gain by working at once, never
+                    above 0
     host        what the host adds; adding up gradients: what that takes
 
-A stage i has a_i devices; D is their sum, m = ceil(M / d) the microbatches of a replica, A(x) = sum a_i x_i / D the
-mean over the devices of a replica, C_i the seconds of stage i without transfers, j the slowest stage. With W = sum a_i
-peak_i the batch on K devices is (:func:`account`)
+A stage i has a_i devices; D is their sum, m = ceil(M / d) the microbatches of a replica, A(x) = sum
+a_i x_i / D the mean over the devices of a replica, C_i the seconds of stage i without transfers, j
+the slowest stage. With W = sum a_i peak_i the batch on K devices is (:func:`account`)
 
     M W / K                     at the peak of all devices
     + m W / D - M W / K         devices left over, microbatches rounded up
     + m A(x)                    for each x of the above but the first, and for recomputing
     + m (C_j - A(C))            stage imbalance
-    + transfer + bubble + synchronisation + optimizer + tied            as the plan's breakdown has them
+    + transfer + bubble + synchronisation + optimizer + tied        as the plan's breakdown has them
     = batch time
 """
 
@@ -74,7 +79,8 @@ class LayerParts:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a batch lies on the devices: all devices, microbatches of the batch and of one replica."""
+    """How a batch lies on the devices: all devices, microbatches of the batch and of one
+    replica."""
 
     devices: int
     microbatches: int
@@ -98,7 +104,10 @@ class Products:
                 written = product.c_bytes if product.batch * product.m * product.n else 0.0
                 times = [0.0, 0.0, 0.0, written / hbm_bytes_per_s(chip, constants)]
             else:
-                alone_s, whole_s = arrays_alone_s(product, chip, constants), mapped(product, chip, constants).time_s
+                alone_s, whole_s = (
+                    arrays_alone_s(product, chip, constants),
+                    mapped(product, chip, constants).time_s,
+                )
                 times = [peak_s, arrays_at_peak_s(product, chip), alone_s, whole_s]
             self.known[product] = np.diff(times, prepend=0.0)
         return self.known[product]
@@ -109,7 +118,9 @@ def product_parts(works: Sequence[Work], products: Products) -> Floats:
     found = np.zeros(len(CAUSES))
     for work in works:
         for product in work.products:
-            found[:4] += products.parts(product.packed(products.constants.rates, products.constants.grouped_share))
+            found[:4] += products.parts(
+                product.packed(products.constants.rates, products.constants.grouped_share)
+            )
     return found
 
 
@@ -118,7 +129,11 @@ def _cause(name: str) -> int:
 
 
 def _pass_parts(
-    graph: OperatorGraph, setting: Setting, products: Products, backward: bool, effort: SchedulingEffort
+    graph: OperatorGraph,
+    setting: Setting,
+    products: Products,
+    backward: bool,
+    effort: SchedulingEffort,
 ) -> Floats:
     """A pass under a stack's schedule rule."""
     if not graph.operators:
@@ -126,10 +141,15 @@ def _pass_parts(
     works, constants = works_of(graph, setting.residency), setting.constants
     cost = pass_cost(graph, setting, backward, effort)
     work_s = float(cost.times_s.sum())
-    starts = {"tensor": constants.start_up_s, "both": constants.start_up_s, "vector": constants.vector_start_up_s}
+    starts = {
+        "tensor": constants.start_up_s,
+        "both": constants.start_up_s,
+        "vector": constants.vector_start_up_s,
+    }
     found = product_parts(works, products)
     found[_cause("kernel start-up")] = sum(starts.get(work.core, 0.0) for work in works)
-    # Time gained by working at once; what pieces of a collective hide behind products is no exposed communication.
+    # Time gained by working at once; what pieces of a collective hide behind products is no exposed
+    # communication.
     gained = max(0.0, work_s + cost.open_s - cost.device_s)
     hidden = min(gained, cost.open_s) if setting.stack.piecewise_collectives else 0.0
     found[_cause("exposed TP communication")] = cost.open_s - hidden
@@ -139,7 +159,9 @@ def _pass_parts(
     return found
 
 
-def plan_parts(model: Model, setting: Setting, effort: SchedulingEffort = EXACT) -> tuple[list[LayerParts], LayerTable]:
+def plan_parts(
+    model: Model, setting: Setting, effort: SchedulingEffort = EXACT
+) -> tuple[list[LayerParts], LayerTable]:
     """The layers of a model in a setting, and their seconds."""
     products = Products(setting.chip, setting.constants, {})
     effort = effort if effort.known is not None else replace(effort, known={})
@@ -154,7 +176,10 @@ def plan_parts(model: Model, setting: Setting, effort: SchedulingEffort = EXACT)
         forward_s, backward_s = placed[kind].forward_s, placed[kind].backward_s
         causes[_cause("gradient accumulation")] = forward_s + backward_s - causes.sum()
         full_s = None if every else placed[kind].full_s
-        again = {"selective": placed[kind].selective_s, **{x.name: x.again_s for x in placed[kind].more}}
+        again = {
+            "selective": placed[kind].selective_s,
+            **{x.name: x.again_s for x in placed[kind].more},
+        }
         parts.append(LayerParts(causes, {**again, "full": forward_s if full_s is None else full_s}))
     return parts, table
 
@@ -164,8 +189,11 @@ def _again(stage: Mapping[str, Any], layers: Sequence[LayerParts]) -> float:
     return sum(one.again_s.get(mode, 0.0) for one in layers)
 
 
-def account(plan: Mapping[str, Any], parts: Sequence[LayerParts], calls: Sequence[int], split: Split) -> list[Step]:
-    """The steps of a plan (``phaze.plan/1``); ``calls`` say which of ``parts`` each layer number is."""
+def account(
+    plan: Mapping[str, Any], parts: Sequence[LayerParts], calls: Sequence[int], split: Split
+) -> list[Step]:
+    """The steps of a plan (``phaze.plan/1``); ``calls`` say which of ``parts`` each layer number
+    is."""
     stages = plan["stages"]
     own = [[parts[calls[layer]] for layer in stage["layers"]] for stage in stages]
     devices = np.array([float(stage["devices"]) for stage in stages])
@@ -174,7 +202,10 @@ def account(plan: Mapping[str, Any], parts: Sequence[LayerParts], calls: Sequenc
     times, mean = causes.sum(axis=1) + again, devices / devices.sum()
     slowest = int(np.argmax([stage["time_s"] for stage in stages]))
     work = float(devices @ causes[:, 0])
-    at_peak, used = split.microbatches * work / split.devices, split.rounds * work / float(devices.sum())
+    at_peak, used = (
+        split.microbatches * work / split.devices,
+        split.rounds * work / float(devices.sum()),
+    )
     steps = [
         Step("GEMM FLOPs at peak", at_peak, CAUSES["peak"]),
         Step("idle devices", used - at_peak, "devices without work, microbatches rounded up"),
@@ -190,7 +221,14 @@ def account(plan: Mapping[str, Any], parts: Sequence[LayerParts], calls: Sequenc
     )
     imbalance = float(split.rounds * (times[slowest] - mean @ times))
     steps.append(
-        Step("stage imbalance", imbalance, "devices that wait for the slowest stage, microbatch by microbatch")
+        Step(
+            "stage imbalance",
+            imbalance,
+            "devices that wait for the slowest stage, microbatch by microbatch",
+        )
     )
-    steps += [Step(name, plan["breakdown"].get(key, 0.0), meaning) for key, (name, meaning) in ENDS.items()]
+    steps += [
+        Step(name, plan["breakdown"].get(key, 0.0), meaning)
+        for key, (name, meaning) in ENDS.items()
+    ]
     return [step for step in steps if abs(step.seconds) > ROUNDING * plan["batch_s"]]

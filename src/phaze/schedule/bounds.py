@@ -1,16 +1,20 @@
-"""Lower bounds on a component's makespan, each by name so that each can be left out, and for one layer on all chips.
+"""Lower bounds on a component's makespan, each by name so that each can be left out, and for one
+layer on all chips.
 
-critical_path   The longest path of ``min(L_i, P_i)``. Every operator of a path ends before the next starts.
-load            Per resource, ``sum_i`` of the least that i holds of it: under icml24 ``min(L_i / cores, P_i)`` for the
-                operators of the kind, and the collectives' time. While it runs on one core it holds 1 / cores of the
-                kind, spread all of it, and no more than all is held at any moment.
-antichain       The linear program over what can run together, see ``dual.py``: at least as good as both.
-series          The sum over components is taken by the caller (``order.py`` proves it); switching it off bounds the
-                whole problem as one component.
+critical_path   The longest path of ``min(L_i, P_i)``. Every operator of a path ends before the next
+                starts.
+load            Per resource, ``sum_i`` of the least that i holds of it: under icml24 ``min(L_i /
+                cores, P_i)`` for the operators of the kind, and the collectives' time. While it
+                runs on one core it holds 1 / cores of the kind, spread all of it, and no more than
+                all is held at any moment.
+antichain       The linear program over what can run together, see ``dual.py``: at least as good as
+                both.
+series          The sum over components is taken by the caller (``order.py`` proves it); switching
+                it off bounds the whole problem as one component.
 
-:func:`chip_bounds` gives critical path, load and a greedy antichain dual of one layer for every chip at once, each an
-array over chips (``chip_dual.py``), and where HBM is shared the time of the bytes; the greatest of them is a bound.
-Under ``serial`` the sum of P is the makespan itself."""
+:func:`chip_bounds` gives critical path, load and a greedy antichain dual of one layer for every
+chip at once, each an array over chips (``chip_dual.py``), and where HBM is shared the time of the
+bytes; the greatest of them is a bound. Under ``serial`` the sum of P is the makespan itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +23,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.schedule.chip_dual import FUSED, NETWORK, TENSOR, VECTOR, kinds_and_network, queue_and_network
+from phaze.schedule.chip_dual import (
+    FUSED,
+    NETWORK,
+    TENSOR,
+    VECTOR,
+    kinds_and_network,
+    queue_and_network,
+)
 from phaze.schedule.dual import antichain, greedy_credits, load_credits
 from phaze.schedule.order import bits
 from phaze.schedule.part import WORD, Component, Floats, longest_paths
@@ -34,7 +45,8 @@ FUZZ = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds of a component in units by name, their credits, and the greatest of them as a whole number."""
+    """The bounds of a component in units by name, their credits, and the greatest of them as a
+    whole number."""
 
     by_name: dict[str, float]
     credits: tuple[Floats, ...]
@@ -84,11 +96,12 @@ def chip_bounds(
     network: Sequence[bool] | None = None,
     hbm_s: Floats | None = None,
 ) -> dict[str, Floats]:
-    """Bounds in seconds by name, each over chips: operators in topological order, times [operators, chips].
+    """Bounds in seconds by name, each over chips: operators in topological order, times [operators,
+    chips].
 
-    ``below`` are the masks of ``order.contract``; a collective has ``kinds[i] = "none"`` and equal times. ``network``
-    marks operators with cores that hold the network too; ``hbm_s`` counts where the rules share HBM, for operators of
-    one series component.
+    ``below`` are the masks of ``order.contract``; a collective has ``kinds[i] = "none"`` and equal
+    times. ``network`` marks operators with cores that hold the network too; ``hbm_s`` counts where
+    the rules share HBM, for operators of one series component.
     """
     rule = RULE[rules]
     if rule.one_queue:
@@ -105,7 +118,9 @@ def chip_bounds(
     if "critical_path" in use:
         bounds["critical_path"] = _critical_paths(below, np.minimum(single, all_cores_s))
     if "load" in use:
-        bounds["load"] = _loads(rule, kinds, on_network, single, all_cores_s, tensor_cores, vector_cores)
+        bounds["load"] = _loads(
+            rule, kinds, on_network, single, all_cores_s, tensor_cores, vector_cores
+        )
     if "antichain" in use:
         cores = (tensor_cores.astype(np.int64), vector_cores.astype(np.int64))
         dual = _dual(rule, kinds, on_network, below, single, all_cores_s, cores)
@@ -128,13 +143,18 @@ def _dual(
     """The antichain dual of the rule for each chip, None where it is too dear or a time is zero."""
     collectives = [kind == "none" for kind in kinds]
     if not rule.one_core:
-        alone = [flag and not collective for flag, collective in zip(on_network, collectives, strict=True)]
+        alone = [
+            flag and not collective
+            for flag, collective in zip(on_network, collectives, strict=True)
+        ]
         return queue_and_network(all_cores_s, collectives, alone, below)
     if not ((one_core_s > 0).all() and (all_cores_s > 0).all()):
         return None
     if rule.alone:
         return greedy_credits(one_core_s, all_cores_s, np.stack(cores, axis=1), kinds, below)
-    roles = [{"tensor": TENSOR, "vector": VECTOR, "both": FUSED, "none": NETWORK}[kind] for kind in kinds]
+    roles = [
+        {"tensor": TENSOR, "vector": VECTOR, "both": FUSED, "none": NETWORK}[kind] for kind in kinds
+    ]
     return kinds_and_network(one_core_s, all_cores_s, cores, roles, below)
 
 

@@ -1,34 +1,39 @@
-"""Credits for one layer on many chips at once, where collectives run beside work; ``dual.py`` proves what credits give.
+"""Credits for one layer on many chips at once, where collectives run beside work; ``dual.py``
+proves what credits give.
 
-**links** (:func:`queue_and_network`). What may run together is one operator with cores and one collective that are
-incomparable, so the linear program is
+**links** (:func:`queue_and_network`). What may run together is one operator with cores and one
+collective that are incomparable, so the linear program is
 
     max sum u_i,   u_o / d_o + u_c / d_c <= 1  for every incomparable pair (o, c),   0 <= u_i <= d_i
 
-over a bipartite graph; its corners are whole: each operator gets all of its time or nothing. A best one takes a set A
-of collectives and every other operator that is comparable to all of A. So with the sets that no larger one contains,
+over a bipartite graph; its corners are whole: each operator gets all of its time or nothing. A best
+one takes a set A of collectives and every other operator that is comparable to all of A. So with
+the sets that no larger one contains,
 
-    bound = max over sets of the sum of their times        = sum of all times - what collectives can at most hide
+    bound = max over sets of the sum of their times        = sum of all times - what collectives can
+                                                           at most hide
 
-which is the linear program itself, exactly, by one product of a 0/1 matrix with the times. What holds cores and network
-runs alone and is in every set.
+which is the linear program itself, exactly, by one product of a 0/1 matrix with the times. What
+holds cores and network runs alone and is in every set.
 
-**overlap** (:func:`kinds_and_network`). For a maximal antichain A let, over its operators, with a_i = u_i / P_i and
-b_i = u_i / L_i,
+**overlap** (:func:`kinds_and_network`). For a maximal antichain A let, over its operators, with a_i
+= u_i / P_i and b_i = u_i / L_i,
 
-    tensor(A)  = max(greatest a_i of tensor operators, sum of the greatest b_i of tensor and fused ones, one a core)
-    vector(A)  = max(greatest a_i of vector operators, sum of the greatest b_i of vector ones, one a core)
+    tensor(A)  = max(greatest a_i of tensor operators, sum of the greatest b_i of tensor and fused
+               ones, one a core)
+    vector(A)  = max(greatest a_i of vector operators, sum of the greatest b_i of vector ones, one a
+               core)
     network(A) = greatest a_i of collectives,     fused(A) = greatest a_i of fused operators
 
-Whatever runs at one moment lies in a maximal antichain and is either a spread fused operator, and at most one
-collective beside it, or on the tensor cores one spread or singles, on the vector cores the same, and at most one
-collective. So the credits are feasible if for every A
+Whatever runs at one moment lies in a maximal antichain and is either a spread fused operator, and
+at most one collective beside it, or on the tensor cores one spread or singles, on the vector cores
+the same, and at most one collective. So the credits are feasible if for every A
 
     tensor(A) + vector(A) + network(A) <= 1   and   fused(A) + network(A) <= 1
 
-and are given greedily: in some order each operator gets the most that every antichain with it leaves. The best of a few
-orders counts: the longest path first, then by time; in the order of the graph; against it; by time; those with tensor
-cores first; collectives first.
+and are given greedily: in some order each operator gets the most that every antichain with it
+leaves. The best of a few orders counts: the longest path first, then by time; in the order of the
+graph; against it; by time; those with tensor cores first; collectives first.
 """
 
 from collections.abc import Sequence
@@ -53,8 +58,8 @@ def queue_and_network(
 ) -> Floats:
     """The linear program of rules links for each chip, [operators, chips] in seconds.
 
-    ``collectives`` hold the network and no core, ``alone`` both; all others have cores. Collectives beyond
-    ``MOST_COLLECTIVES`` get no credit, so that the bound is lower and still one.
+    ``collectives`` hold the network and no core, ``alone`` both; all others have cores. Collectives
+    beyond ``MOST_COLLECTIVES`` get no credit, so that the bound is lower and still one.
     """
     beside = beside_of(below)
     own = [i for i, flag in enumerate(collectives) if flag][:MOST_COLLECTIVES]
@@ -68,7 +73,11 @@ def queue_and_network(
                 members |= 1 << i
                 hidden |= beside[i] & ~free
         found.add(members | with_cores & ~hidden)
-    sets = [one for one in sorted(found) if not any(one != other and one & ~other == 0 for other in found)]
+    sets = [
+        one
+        for one in sorted(found)
+        if not any(one != other and one & ~other == 0 for other in found)
+    ]
     matrix = np.array([[one >> i & 1 for i in range(len(below))] for one in sets], float)
     chips = spread_s.shape[1]
     best = np.empty(chips)
@@ -100,9 +109,11 @@ def kinds_and_network(
     roles: Sequence[int],
     below: Sequence[int],
 ) -> Floats | None:
-    """The greedy credits of rules overlap for each chip; None when the graph has too many maximal antichains.
+    """The greedy credits of rules overlap for each chip; None when the graph has too many maximal
+    antichains.
 
-    Times are [operators, chips] and above zero; ``roles`` are TENSOR, VECTOR, FUSED (also with the network) or NETWORK.
+    Times are [operators, chips] and above zero; ``roles`` are TENSOR, VECTOR, FUSED (also with the
+    network) or NETWORK.
     """
     count = len(below)
     sets = antichain_arrays(beside_of(below))
@@ -118,4 +129,6 @@ def kinds_and_network(
         orders.append([*chosen, *(i for i in by_time if roles[i] not in first_roles)])
     one, spread = np.ascontiguousarray(one_core_s.T), np.ascontiguousarray(spread_s.T)
     both = np.stack(cores, axis=1).astype(np.int64)
-    return greedy_kinds(one, spread, both, np.array(roles, np.int64), *sets, np.array(orders, np.int64))
+    return greedy_kinds(
+        one, spread, both, np.array(roles, np.int64), *sets, np.array(orders, np.int64)
+    )

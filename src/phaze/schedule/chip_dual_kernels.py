@@ -1,4 +1,5 @@
-"""Compiled loops of the greedy credits for many chips: the mathematics stands in ``chip_dual.py``."""
+"""Compiled loops of the greedy credits for many chips: the mathematics stands in
+``chip_dual.py``."""
 
 import numpy as np
 
@@ -9,8 +10,17 @@ TENSOR, VECTOR, FUSED, NETWORK = 0, 1, 2, 3
 
 
 @njit(cache=True, nogil=True)
-def _top(single: Floats, roles: Ints, members: Ints, skipped: int, vector: bool, most: int, sorted_: Floats) -> float:
-    """The sum of the ``most`` greatest ``single`` of the vector, or of the tensor and fused, members but one."""
+def _top(
+    single: Floats,
+    roles: Ints,
+    members: Ints,
+    skipped: int,
+    vector: bool,
+    most: int,
+    sorted_: Floats,
+) -> float:
+    """The sum of the ``most`` greatest ``single`` of the vector, or of the tensor and fused,
+    members but one."""
     count, total = 0, 0.0
     if most <= 0:
         return 0.0
@@ -44,7 +54,8 @@ def _greatest(alone: Floats, roles: Ints, members: Ints, role: int) -> float:
 
 @njit(cache=True, nogil=True)
 def _room(
-    alone: Floats, single: Floats, roles: Ints, members: Ints, i: int, cores: Ints, one: float, spread: float,
+    alone: Floats, single: Floats, roles: Ints, members: Ints, i: int, cores: Ints, one: float,
+    spread: float,
     sorted_: Floats,
 ) -> float:  # fmt: skip
     """The most credit, in seconds, that antichain ``members`` leaves to its operator i."""
@@ -61,7 +72,9 @@ def _room(
         used = max(tensor + vector, _greatest(alone, roles, members, FUSED))
         return spread * max(0.0, 1.0 - used)
     left = max(0.0, 1.0 - network - tensor - vector)
-    others = _top(single, roles, members, i, role == VECTOR, cores[1 if role == VECTOR else 0] - 1, sorted_)
+    others = _top(
+        single, roles, members, i, role == VECTOR, cores[1 if role == VECTOR else 0] - 1, sorted_
+    )
     most = one * max(0.0, left - others)
     return min(most, spread * (max(0.0, 1.0 - network) if role == FUSED else left))
 
@@ -73,8 +86,8 @@ def greedy_kinds(
 ) -> Floats:  # fmt: skip
     """For each chip the best sum of greedy credits over the given orders.
 
-    ``one`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a + 1]]``, and the
-    antichains with operator i are ``in_sets[in_first[i] : in_first[i + 1]]``.
+    ``one`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a +
+    1]]``, and the antichains with operator i are ``in_sets[in_first[i] : in_first[i + 1]]``.
     """
     chips, n = one.shape
     best = np.zeros(chips)
@@ -90,7 +103,17 @@ def greedy_kinds(
                         break
                     a = in_sets[k]
                     own = members[first[a] : first[a + 1]]
-                    room = _room(alone, single, roles, own, i, cores[chip], one[chip, i], spread[chip, i], sorted_)
+                    room = _room(
+                        alone,
+                        single,
+                        roles,
+                        own,
+                        i,
+                        cores[chip],
+                        one[chip, i],
+                        spread[chip, i],
+                        sorted_,
+                    )
                     most = min(most, room)
                 alone[i], single[i] = most / spread[chip, i], most / one[chip, i]
                 total += most

@@ -1,27 +1,33 @@
 """CP-SAT on a component: the fallback where there are too many ideals, and an oracle in tests.
 
-Variables: a start s_i and for each way to run m a presence literal b_im, exactly one of them true, with an optional
-interval of length d_im. Constraints, by the function that adds them:
+Variables: a start s_i and for each way to run m a presence literal b_im, exactly one of them true,
+with an optional interval of length d_im. Constraints, by the function that adds them:
 
-    sum_m b_im = 1,  e_i = s_i + sum_m d_im b_im,  e_i <= C                      (:func:`_operators`)
-    e_i <= s_j  for every i directly below j                                     (:func:`_precedence`)
-    per resource, the intervals of the steps that hold some of it, each with what it holds, never hold more
-    than there is                                                                (:func:`_resources`)
-    C cores >= sum over steps of (what it holds) d_im b_im                       (:func:`_loads`, implied)
-    C >= q_i + sum over spread of P_k b_k, q_i = longest path of L_i (1 - b_i) from i on, where a spread operator
-    runs alone: spread and single work take turns                                (:func:`_turns`, implied)
+    sum_m b_im = 1,  e_i = s_i + sum_m d_im b_im,  e_i <= C
+                     (:func:`_operators`)
+    e_i <= s_j  for every i directly below j
+                (:func:`_precedence`)
+    per resource, the intervals of the steps that hold some of it, each with what it holds, never
+    hold more
+    than there is                                                               (:func:`_resources`)
+    C cores >= sum over steps of (what it holds) d_im b_im                 (:func:`_loads`, implied)
+    C >= q_i + sum over spread of P_k b_k, q_i = longest path of L_i (1 - b_i) from i on, where a
+    spread operator
+    runs alone: spread and single work take turns                          (:func:`_turns`, implied)
 
-and the lower bound known so far as ``C >= bound``, where HBM is shared also ``C >= H``, the component's HBM time. The
-solver runs with a fixed seed, its sub-solvers interleaved, and a limit in its own deterministic time: the same input
-gives the same answer on any machine.
+and the lower bound known so far as ``C >= bound``, where HBM is shared also ``C >= H``, the
+component's HBM time. The solver runs with a fixed seed, its sub-solvers interleaved, and a limit in
+its own deterministic time: the same input gives the same answer on any machine.
 
-Times here are at most 2^30 in sum: CP-SAT of OR-Tools 9.15 has called makespans optimal that were 1.8 % too long when
-times were near 2^36 and above (never in trials at 2^32). So a component with finer units is coarsened by 2^k, times
-rounded up (:func:`_coarse`). A schedule gains at most one coarse unit an operator along its last chain, so
+Times here are at most 2^30 in sum: CP-SAT of OR-Tools 9.15 has called makespans optimal that were
+1.8 % too long when times were near 2^36 and above (never in trials at 2^32). So a component with
+finer units is coarsened by 2^k, times rounded up (:func:`_coarse`). A schedule gains at most one
+coarse unit an operator along its last chain, so
 
     C* >= (C*_coarse - n) 2^k
 
-is the bound, and the decisions are played again in fine units for the schedule (:func:`solve_cpsat`).
+is the bound, and the decisions are played again in fine units for the schedule
+(:func:`solve_cpsat`).
 """
 
 from collections.abc import Sequence
@@ -39,7 +45,8 @@ from phaze.schedule.replay import makespan_of
 SEED = 20240721
 # CP-SAT adds and multiplies times; sums of 30 bits leave its 64-bit numbers room.
 MOST_BITS = 30
-# Sub-solvers that interleave: one proves much less, and their number must not depend on the machine.
+# Sub-solvers that interleave: one proves much less, and their number must not depend on the
+# machine.
 WORKERS = 8
 
 
@@ -59,7 +66,9 @@ class _Step:
     interval: Any
 
 
-def _operators(model: Any, part: Component, horizon: int) -> tuple[list[Any], list[Any], list[_Step]]:
+def _operators(
+    model: Any, part: Component, horizon: int
+) -> tuple[list[Any], list[Any], list[_Step]]:
     starts, ends, steps = [], [], []
     for i, times in enumerate(part.times):
         start = model.new_int_var(0, horizon, f"s{i}")
@@ -67,7 +76,9 @@ def _operators(model: Any, part: Component, horizon: int) -> tuple[list[Any], li
         chosen = {mode: model.new_bool_var(f"b{i}_{mode}") for mode in modes}
         model.add_exactly_one(chosen.values())
         for mode in modes:
-            interval = model.new_optional_fixed_size_interval_var(start, times[mode], chosen[mode], f"x{i}_{mode}")
+            interval = model.new_optional_fixed_size_interval_var(
+                start, times[mode], chosen[mode], f"x{i}_{mode}"
+            )
             steps.append(_Step(i, mode, chosen[mode], interval))
         starts.append(start)
         ends.append(start + sum(times[mode] * chosen[mode] for mode in modes))
@@ -89,7 +100,9 @@ def _resources(model: Any, part: Component, steps: Sequence[_Step]) -> None:
         held = [(step, part.holds[step.operator][step.mode][resource]) for step in steps]
         users = [(step, cores if code == ALL else code) for step, code in held if code]
         if cores and users:
-            model.add_cumulative([step.interval for step, _ in users], [amount for _, amount in users], cores)
+            model.add_cumulative(
+                [step.interval for step, _ in users], [amount for _, amount in users], cores
+            )
 
 
 def _loads(model: Any, part: Component, steps: Sequence[_Step], makespan: Any) -> None:
@@ -105,11 +118,17 @@ def _loads(model: Any, part: Component, steps: Sequence[_Step], makespan: Any) -
             model.add(makespan * cores >= sum(work))
 
 
-def _turns(model: Any, part: Component, steps: Sequence[_Step], makespan: Any, horizon: int) -> None:
+def _turns(
+    model: Any, part: Component, steps: Sequence[_Step], makespan: Any, horizon: int
+) -> None:
     if not part.alone:
         return
     spread = sum(part.times[step.operator][1] * step.chosen for step in steps if step.mode == 1)
-    single = {step.operator: part.times[step.operator][0] * step.chosen for step in steps if step.mode == 0}
+    single = {
+        step.operator: part.times[step.operator][0] * step.chosen
+        for step in steps
+        if step.mode == 0
+    }
     paths: dict[int, Any] = {}
     for i in reversed(range(len(part))):
         paths[i] = model.new_int_var(0, horizon, f"q{i}")
@@ -163,7 +182,9 @@ def _solve(
     solver.parameters.num_workers = WORKERS
     solver.parameters.interleave_search = True
     solver.parameters.max_deterministic_time = work
-    solver.parameters.catch_sigint_signal = False  # it would take an interrupt for the end of its time
+    solver.parameters.catch_sigint_signal = (
+        False  # it would take an interrupt for the end of its time
+    )
     status = solver.solve(model)
     proven = max(bound, int(solver.best_objective_bound)) if status != cp_model.UNKNOWN else bound
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):

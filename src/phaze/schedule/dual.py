@@ -1,33 +1,39 @@
 """The antichain dual: credits for operators whose sum no schedule can undercut.
 
-Give every operator i a credit ``u_i >= 0`` (seconds). A *configuration* is a set c of operators, each in one way to
-run (mode m, lasting ``d_im``), that the rules allow to run at the same time: pairwise incomparable, within the cores.
-If
+Give every operator i a credit ``u_i >= 0`` (seconds). A *configuration* is a set c of operators,
+each in one way to run (mode m, lasting ``d_im``), that the rules allow to run at the same time:
+pairwise incomparable, within the cores. If
 
     sum over (i, m) in c of u_i / d_im  <=  1          for every configuration c               (*)
 
-then every schedule lasts at least ``sum_i u_i``. Proof: let x_c be the time for which exactly the configuration c
-runs. Operator i in mode m runs for d_im, so ``sum_{c with (i, m)} x_c = d_im``, hence ``sum_i u_i = sum_i (u_i / d_im)
+then every schedule lasts at least ``sum_i u_i``. Proof: let x_c be the time for which exactly the
+configuration c runs. Operator i in mode m runs for d_im, so ``sum_{c with (i, m)} x_c = d_im``,
+hence ``sum_i u_i = sum_i (u_i / d_im)
 d_im = sum_c x_c sum_{(i, m) in c} u_i / d_im <= sum_c x_c <= makespan``.  []
 
-At any moment t of a schedule the same argument for the rest of the time gives: rest >= sum of u_i over what has not
-started + (remaining time / d_im) u_i over what runs. That is the potential h of ``labels.py``.
+At any moment t of a schedule the same argument for the rest of the time gives: rest >= sum of u_i
+over what has not started + (remaining time / d_im) u_i over what runs. That is the potential h of
+``labels.py``.
 
-Special cases: u_i = min(L_i, P_i) along one chain (critical path: a configuration holds at most one of a chain); u_i =
-min(L_i / cores, P_i) over all operators of a core kind (load: a configuration holds at most ``cores`` on one core, or
-one spread). The best credits are those of the linear program max sum u subject to (*), whose dual is ``min sum_c x_c,
-sum_{c with (i, m)} x_c / d_im >= 1``: covering all operators by configurations. :func:`antichain` solves that one by
-column generation: a basis of n configurations, duals u, and the configuration of greatest price ``sum u_i / d_im``
-enters until no price is above 1. At any round u / (greatest price) satisfies (*), so stopping early is safe (Farley's
-bound). :func:`dearest <phaze.schedule.dual_kernels.dearest>` finds the greatest price exactly, by depth first search
-with two bounds: at most one operator of each chain of a chain cover, at most as many as cores.
+Special cases: u_i = min(L_i, P_i) along one chain (critical path: a configuration holds at most one
+of a chain); u_i = min(L_i / cores, P_i) over all operators of a core kind (load: a configuration
+holds at most ``cores`` on one core, or one spread). The best credits are those of the linear
+program max sum u subject to (*), whose dual is ``min sum_c x_c, sum_{c with (i, m)} x_c / d_im >=
+1``: covering all operators by configurations. :func:`antichain` solves that one by column
+generation: a basis of n configurations, duals u, and the configuration of greatest price ``sum u_i
+/ d_im`` enters until no price is above 1. At any round u / (greatest price) satisfies (*), so
+stopping early is safe (Farley's bound). :func:`dearest <phaze.schedule.dual_kernels.dearest>` finds
+the greatest price exactly, by depth first search with two bounds: at most one operator of each
+chain of a chain cover, at most as many as cores.
 
-:func:`greedy_credits` is the cheap version for one graph on many chips (rules icml24). In a given order each operator
-gets the weight ``w_i = u_i / L_i`` that is left: at most min(1, P_i / L_i) (it alone, on one core or spread) and, for
-each maximal antichain A with i, at most what keeps ``top(A) <= 1``: the sum of the ``tensor_cores`` greatest weights
-of A's tensor and fused operators and the ``vector_cores`` greatest of its vector ones. ``top(A)`` is at least the
-weight of every configuration inside A (a fused operator also takes a vector core, which is left out: that can only
-make top larger), and every configuration on single cores lies in a maximal antichain, so (*) holds."""
+:func:`greedy_credits` is the cheap version for one graph on many chips (rules icml24). In a given
+order each operator gets the weight ``w_i = u_i / L_i`` that is left: at most min(1, P_i / L_i) (it
+alone, on one core or spread) and, for each maximal antichain A with i, at most what keeps ``top(A)
+<= 1``: the sum of the ``tensor_cores`` greatest weights of A's tensor and fused operators and the
+``vector_cores`` greatest of its vector ones. ``top(A)`` is at least the weight of every
+configuration inside A (a fused operator also takes a vector core, which is left out: that can only
+make top larger), and every configuration on single cores lies in a maximal antichain, so (*)
+holds."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -46,7 +52,8 @@ MOST_ANTICHAINS = 4000
 
 
 def chain_cover(below: Sequence[int]) -> Ints:
-    """A number for each operator, equal numbers forming a chain: first fit along the topological order."""
+    """A number for each operator, equal numbers forming a chain: first fit along the topological
+    order."""
     last: list[int] = []
     cover = []
     for j, mask in enumerate(below):
@@ -83,8 +90,11 @@ def load_credits(part: Component, resource: int) -> Floats:
     return credit
 
 
-def maximal_antichains(beside: Sequence[int], most: int = MOST_ANTICHAINS) -> list[list[int]] | None:
-    """The maximal sets of pairwise incomparable operators, or None when there are more than ``most``.
+def maximal_antichains(
+    beside: Sequence[int], most: int = MOST_ANTICHAINS
+) -> list[list[int]] | None:
+    """The maximal sets of pairwise incomparable operators, or None when there are more than
+    ``most``.
 
     Maximal cliques of the incomparability graph, by Bron and Kerbosch's recursion with a pivot.
     """
@@ -107,8 +117,8 @@ def maximal_antichains(beside: Sequence[int], most: int = MOST_ANTICHAINS) -> li
 
 
 class Antichains(NamedTuple):
-    """Maximal antichains for the kernels: their members one after another, where each begins, and the antichains of
-    each operator likewise."""
+    """Maximal antichains for the kernels: their members one after another, where each begins, and
+    the antichains of each operator likewise."""
 
     members: NDArray[np.int64]
     first: NDArray[np.int64]
@@ -117,7 +127,8 @@ class Antichains(NamedTuple):
 
 
 def antichain_arrays(beside: Sequence[int]) -> Antichains | None:
-    """The maximal antichains of operators, each with the mask of what is beside it; None where they are too many."""
+    """The maximal antichains of operators, each with the mask of what is beside it; None where they
+    are too many."""
     sets = maximal_antichains(beside)
     if sets is None:
         return None
@@ -141,20 +152,30 @@ def beside_of(below: Sequence[int]) -> list[int]:
 
 
 def greedy_credits(
-    one_core_s: Floats, all_cores_s: Floats, cores: NDArray[np.int64], kinds: Sequence[str], below: Sequence[int]
+    one_core_s: Floats,
+    all_cores_s: Floats,
+    cores: NDArray[np.int64],
+    kinds: Sequence[str],
+    below: Sequence[int],
 ) -> Floats | None:
-    """For each chip the greedy dual bound in seconds; None when the graph has too many maximal antichains.
+    """For each chip the greedy dual bound in seconds; None when the graph has too many maximal
+    antichains.
 
-    ``one_core_s`` and ``all_cores_s`` are [operators, chips], operators in topological order, ``cores`` is
-    [chips, 2] (tensor, vector). A collective (kind none) runs alone, so it is in no antichain but its own.
+    ``one_core_s`` and ``all_cores_s`` are [operators, chips], operators in topological order,
+    ``cores`` is [chips, 2] (tensor, vector). A collective (kind none) runs alone, so it is in no
+    antichain but its own.
     """
     count = len(below)
     vector = np.array([kind == "vector" for kind in kinds], np.bool_)
     alone = sum(1 << i for i, kind in enumerate(kinds) if kind == "none")
-    sets = antichain_arrays([0 if alone >> i & 1 else mask & ~alone for i, mask in enumerate(beside_of(below))])
+    sets = antichain_arrays(
+        [0 if alone >> i & 1 else mask & ~alone for i, mask in enumerate(beside_of(below))]
+    )
     if sets is None:
         return None
     weight = np.minimum(one_core_s, all_cores_s).mean(axis=1)
-    orders = np.array([np.argsort(-weight, kind="stable"), np.arange(count), np.arange(count)[::-1]], np.int64)
+    orders = np.array(
+        [np.argsort(-weight, kind="stable"), np.arange(count), np.arange(count)[::-1]], np.int64
+    )
     one, spread = np.ascontiguousarray(one_core_s.T), np.ascontiguousarray(all_cores_s.T)
     return greedy_duals(one, spread, cores, vector, *sets, orders)

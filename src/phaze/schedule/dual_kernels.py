@@ -1,4 +1,5 @@
-"""Compiled loops of the antichain dual: the most violated configuration, and the simplex that prices it.
+"""Compiled loops of the antichain dual: the most violated configuration, and the simplex that
+prices it.
 
 The mathematics stands in ``dual.py``.
 """
@@ -15,7 +16,8 @@ EPSILON = 1e-9
 
 @njit(cache=True, nogil=True)
 def _items(tables: Tables, credit: Floats, steps: Ints, weights: Floats) -> int:
-    """The steps of positive weight ``credit / time`` that may overlap others, heaviest first; how many."""
+    """The steps of positive weight ``credit / time`` that may overlap others, heaviest first; how
+    many."""
     count = 0
     for i in range(len(credit)):
         for mode in range(2):
@@ -46,9 +48,17 @@ def _fits(tables: Tables, step: int, left: Ints) -> bool:
 
 @njit(cache=True, nogil=True)
 def _most(
-    tables: Tables, chain: Ints, steps: Ints, weights: Floats, at: int, count: int, allowed: int, left: Ints
+    tables: Tables,
+    chain: Ints,
+    steps: Ints,
+    weights: Floats,
+    at: int,
+    count: int,
+    allowed: int,
+    left: Ints,
 ) -> float:
-    """An upper bound on the weight that items ``at`` and after can add: one a chain, and as many as cores."""
+    """An upper bound on the weight that items ``at`` and after can add: one a chain, and as many as
+    cores."""
     by_chain, by_core = 0.0, 0.0
     seen = np.uint64(0)
     tensor, vector = left[0], left[1]
@@ -74,8 +84,11 @@ def _most(
 
 
 @njit(cache=True, nogil=True)
-def dearest(tables: Tables, beside: Masks, chain: Ints, credit: Floats, chosen: Ints) -> tuple[float, int]:
-    """The set of steps that may run together with the greatest sum of ``credit / time``: that sum, and its size.
+def dearest(
+    tables: Tables, beside: Masks, chain: Ints, credit: Floats, chosen: Ints
+) -> tuple[float, int]:
+    """The set of steps that may run together with the greatest sum of ``credit / time``: that sum,
+    and its size.
 
     Depth first over the items, dearest first, with :func:`_most` as the bound.
     """
@@ -95,7 +108,8 @@ def dearest(tables: Tables, beside: Masks, chain: Ints, credit: Floats, chosen: 
     while depth >= 0:
         at = place[depth]
         while at < count and not (
-            allowed[depth] >> np.uint64(steps[at] >> 1) & np.uint64(1) and _fits(tables, steps[at], left[depth])
+            allowed[depth] >> np.uint64(steps[at] >> 1) & np.uint64(1)
+            and _fits(tables, steps[at], left[depth])
         ):
             at += 1
         if at == count or value[depth] + _most(
@@ -143,10 +157,12 @@ def _pivot(inverse: Floats, level: Floats, column: Floats, cost: Floats, enterin
 
 @njit(cache=True, nogil=True)
 def solve_dual(tables: Tables, beside: Masks, chain: Ints, rounds: int) -> tuple[float, Floats]:
-    """Column generation: the best feasible credits that were met, and their sum, in units of time."""
+    """Column generation: the best feasible credits that were met, and their sum, in units of
+    time."""
     n = len(tables.below)
     inverse, level, cost = np.zeros((n, n)), np.zeros(n), np.ones(n)
-    # Times of about 1, so that levels of time and of cover, which has no unit, are compared with the same tolerance.
+    # Times of about 1, so that levels of time and of cover, which has no unit, are compared with
+    # the same tolerance.
     scale = float(tables.time.max())
     for i in range(n):
         least = tables.time[i, 0]
@@ -179,8 +195,11 @@ def solve_dual(tables: Tables, beside: Masks, chain: Ints, rounds: int) -> tuple
 
 
 @njit(cache=True, nogil=True)
-def _room(weight: Floats, vector: NDArray[np.bool_], members: Ints, i: int, cores: Ints, sorted_: Floats) -> float:
-    """The most that operator i may weigh so that the top of the antichain ``members`` stays at most 1."""
+def _room(
+    weight: Floats, vector: NDArray[np.bool_], members: Ints, i: int, cores: Ints, sorted_: Floats
+) -> float:
+    """The most that operator i may weigh so that the top of the antichain ``members`` stays at most
+    1."""
     total, least_own = 0.0, 0.0
     for kind in range(2):
         count, most = 0, min(cores[kind], len(members))
@@ -212,8 +231,8 @@ def greedy_duals(
 ) -> Floats:  # fmt: skip
     """For each chip the best sum of greedy credits over the given orders: see ``dual.py``.
 
-    ``one`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a + 1]]``,
-    and the antichains with operator i are ``in_sets[in_first[i] : in_first[i + 1]]``.
+    ``one`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a +
+    1]]``, and the antichains with operator i are ``in_sets[in_first[i] : in_first[i + 1]]``.
     """
     chips, n = one.shape
     best = np.zeros(chips)
@@ -234,7 +253,14 @@ def greedy_duals(
                     a = in_sets[k]
                     room = left[a]
                     if room < most and not roomy:
-                        room = _room(weight, vector, members[first[a] : first[a + 1]], i, cores[chip], sorted_)
+                        room = _room(
+                            weight,
+                            vector,
+                            members[first[a] : first[a + 1]],
+                            i,
+                            cores[chip],
+                            sorted_,
+                        )
                     most = min(most, room)
                 weight[i] = most
                 total += most * one[chip, i]

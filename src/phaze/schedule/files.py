@@ -1,4 +1,5 @@
-"""``phaze.operators/1``: a scheduling problem as a file, from times that may have been measured elsewhere."""
+"""``phaze.operators/1``: a scheduling problem as a file, from times that may have been measured
+elsewhere."""
 
 from typing import Annotated, Any, Literal
 
@@ -21,10 +22,12 @@ CoreCount = Annotated[int, Field(ge=0, le=2**20)]
 
 
 class OperatorTable(Document):
-    """One operator: ``core`` is tensor, vector, both or none; a ``none`` that takes time is a collective.
+    """One operator: ``core`` is tensor, vector, both or none; a ``none`` that takes time is a
+    collective.
 
-    ``network``: it holds the network beside its cores. ``hbm_s``: what its bytes take at the full HBM bandwidth.
-    ``beside``: of a collective, the operators that it may run beside under rules companions.
+    ``network``: it holds the network beside its cores. ``hbm_s``: what its bytes take at the full
+    HBM bandwidth. ``beside``: of a collective, the operators that it may run beside under rules
+    companions.
     """
 
     id: Id
@@ -58,16 +61,27 @@ class OperatorsFile(Document):
             for other in table.beside:
                 if other not in place:
                     close = nearest(other, list(place)[:20])
-                    raise InputError(f"operators[{at}].beside", f"there is no operator '{other}'", close)
+                    raise InputError(
+                        f"operators[{at}].beside", f"there is no operator '{other}'", close
+                    )
         operators = tuple(
-            ScheduledOperator(t.id, t.core, t.one_core_s, t.all_cores_s, t.network, t.hbm_s) for t in self.operators
+            ScheduledOperator(t.id, t.core, t.one_core_s, t.all_cores_s, t.network, t.hbm_s)
+            for t in self.operators
         )
         edges = tuple((place[first], place[then]) for first, then in self.edges)
-        beside = tuple((at, place[other]) for at, t in enumerate(self.operators) for other in t.beside)
-        return ScheduleProblem(self.rules, self.tensor_cores, self.vector_cores, operators, edges, beside)
+        beside = tuple(
+            (at, place[other]) for at, t in enumerate(self.operators) for other in t.beside
+        )
+        return ScheduleProblem(
+            self.rules, self.tensor_cores, self.vector_cores, operators, edges, beside
+        )
 
 
-OPERATORS = Format("phaze.operators/1", OperatorsFile, "operators with times and edges, to be scheduled on one chip")
+OPERATORS = Format(
+    "phaze.operators/1",
+    OperatorsFile,
+    "operators with times and edges, to be scheduled on one chip",
+)
 
 
 def operators_document(problem: ScheduleProblem) -> dict[str, Any]:
@@ -98,7 +112,8 @@ def operators_document(problem: ScheduleProblem) -> dict[str, Any]:
 
 
 def load_problem(path: str) -> ScheduleProblem:
-    """The problem in the file at ``path`` (``-``: standard input), or an InputError that names the file."""
+    """The problem in the file at ``path`` (``-``: standard input), or an InputError that names the
+    file."""
     text, where = read_text(path)
     file = check(OperatorsFile, parse(text, notation_of(path, text), where), where)
     try:

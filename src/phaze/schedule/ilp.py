@@ -1,8 +1,9 @@
-"""The published integer program of rules icml24 (and its like for overlap), through OR-Tools MathOpt with HiGHS.
+"""The published integer program of rules icml24 (and its like for overlap), through OR-Tools
+MathOpt with HiGHS.
 
-Variables: starts ``s_i >= 0``, spread flags ``y_i``, order flags ``x_ij`` (i ends before j starts) for i != j, core
-flags ``z_ic``, and the makespan C; T is the horizon, the sum of ``min(L_i, P_i)``; d_i stands for ``L_i + (P_i - L_i)
-y_i``.
+Variables: starts ``s_i >= 0``, spread flags ``y_i``, order flags ``x_ij`` (i ends before j starts)
+for i != j, core flags ``z_ic``, and the makespan C; T is the horizon, the sum of ``min(L_i, P_i)``;
+d_i stands for ``L_i + (P_i - L_i) y_i``.
 
     minimise C
     C   >= s_i + d_i                                       for all i               (:func:`_base`)
@@ -10,18 +11,19 @@ y_i``.
     x_ij + x_ji <= 1                                       for all i < j
     x_ij = 1, x_ji = 0                                     for i before j in the graph
     x_ik >= x_ij + x_jk - 1                                for distinct i, j, k
-    x_ij + x_ji >= y_i                                     when a spread i excludes j  (:func:`_exclusions`)
+    x_ij + x_ji >= y_i                                     when a spread i excludes j
+                                                           (:func:`_exclusions`)
     x_ij + x_ji = 1                                        when i and j never run together
     sum_c z_ic >= 1 - y_i                                  for i of a kind         (:func:`_cores`)
     z_ic + z_jc <= 1 + x_ij + x_ji                         for i < j of the kind, each core c
 
-The lines of :func:`_cores` are added for a core kind only after a solution without them uses more cores of that kind
-than there are, and the program is then solved again. Under icml24 a spread i excludes every j and a collective runs
-with no other; under overlap a spread i excludes those that use one of its kinds, and two collectives exclude each
-other. Times are scaled so that T is 1000: the solver's tolerances are absolute. HiGHS's detection of symmetry is
-switched off: with it and random seed 1, HiGHS 1.12 calls 14.75 s optimal for a problem of five operators that
-has a schedule of 14.25 s. Instead the k-th operator of a kind may only use the first k cores: cores are
-alike.
+The lines of :func:`_cores` are added for a core kind only after a solution without them uses more
+cores of that kind than there are, and the program is then solved again. Under icml24 a spread i
+excludes every j and a collective runs with no other; under overlap a spread i excludes those that
+use one of its kinds, and two collectives exclude each other. Times are scaled so that T is 1000:
+the solver's tolerances are absolute. HiGHS's detection of symmetry is switched off: with it and
+random seed 1, HiGHS 1.12 calls 14.75 s optimal for a problem of five operators that has a schedule
+of 14.25 s. Instead the k-th operator of a kind may only use the first k cores: cores are alike.
 """
 
 import math
@@ -37,7 +39,8 @@ from ortools.math_opt.solvers import highs_pb2
 from phaze.schedule.list_schedule import Decisions
 from phaze.schedule.part import Component
 
-# Seconds are scaled so that the sum of all times is this: solvers' tolerances of 1e-6 are then small beside it.
+# Seconds are scaled so that the sum of all times is this: solvers' tolerances of 1e-6 are then
+# small beside it.
 SCALE = 1000.0
 # Below what the sum of rounded times can differ by: an optimum is the optimum.
 GAP = 1e-9
@@ -71,7 +74,10 @@ def _base(part: Component) -> _Program:
     model = mathopt.Model(name="layer schedule")
     start = [model.add_variable(lb=0.0, ub=SCALE, name=f"s{i}") for i in range(count)]
     spread = [model.add_binary_variable(name=f"y{i}") for i in range(count)]
-    order = {(i, j): model.add_binary_variable(name=f"x{i}_{j}") for i, j in permutations(range(count), 2)}
+    order = {
+        (i, j): model.add_binary_variable(name=f"x{i}_{j}")
+        for i, j in permutations(range(count), 2)
+    }
     makespan = model.add_variable(lb=0.0, ub=SCALE, name="C")
     program = _Program(part, unit, model, start, spread, order)
     for i in range(count):
@@ -87,7 +93,9 @@ def _base(part: Component) -> _Program:
 def _orders(program: _Program) -> None:
     part, model, order = program.part, program.model, program.order
     for (i, j), before in order.items():
-        model.add_linear_constraint(program.start[j] >= program.start[i] + program.length(i) - SCALE * (1 - before))
+        model.add_linear_constraint(
+            program.start[j] >= program.start[i] + program.length(i) - SCALE * (1 - before)
+        )
         if part.order.below[j] >> i & 1:
             before.lower_bound = 1.0
             order[j, i].upper_bound = 0.0
@@ -98,7 +106,8 @@ def _orders(program: _Program) -> None:
 
 
 def _excludes(part: Component, i: int, j: int) -> bool:
-    """Whether i, when spread, shares something that it holds all of with j in any of j's ways to run."""
+    """Whether i, when spread, shares something that it holds all of with j in any of j's ways to
+    run."""
     return any(
         mine == 2 and theirs > 0
         for mode in range(2)
@@ -111,14 +120,18 @@ def _exclusions(program: _Program) -> None:
     part = program.part
     for i, j in permutations(range(len(part)), 2):
         if part.times[i][1] and _excludes(part, i, j):
-            program.model.add_linear_constraint(program.order[i, j] + program.order[j, i] >= program.spread[i])
+            program.model.add_linear_constraint(
+                program.order[i, j] + program.order[j, i] >= program.spread[i]
+            )
 
 
 def _cores(program: _Program, kind: int) -> None:
     part, model = program.part, program.model
     users = [i for i in range(len(part)) if part.times[i][0] and part.holds[i][0][kind]]
     cores = range(min(part.cores[kind], len(users)))
-    flags = {(i, c): model.add_binary_variable(name=f"z{kind}_{i}_{c}") for i in users for c in cores}
+    flags = {
+        (i, c): model.add_binary_variable(name=f"z{kind}_{i}_{c}") for i in users for c in cores
+    }
     for index, i in enumerate(users):
         for c in cores[index + 1 :]:
             flags[i, c].upper_bound = 0.0
@@ -126,16 +139,22 @@ def _cores(program: _Program, kind: int) -> None:
         model.add_linear_constraint(sum(flags[i, c] for c in cores) >= 1 - program.spread[i])
     for i, j in combinations(users, 2):
         for c in cores:
-            model.add_linear_constraint(flags[i, c] + flags[j, c] <= 1 + program.order[i, j] + program.order[j, i])
+            model.add_linear_constraint(
+                flags[i, c] + flags[j, c] <= 1 + program.order[i, j] + program.order[j, i]
+            )
 
 
-def _overused(part: Component, steps: list[tuple[int, int, float]], kind: int, slack: float) -> bool:
+def _overused(
+    part: Component, steps: list[tuple[int, int, float]], kind: int, slack: float
+) -> bool:
     """Whether more cores of ``kind`` are used at some start than there are."""
     for _, _, now in steps:
         used = sum(
             1
             for i, mode, start in steps
-            if mode == 0 and part.holds[i][0][kind] and start <= now + slack < start + part.times[i][0] - slack
+            if mode == 0
+            and part.holds[i][0][kind]
+            and start <= now + slack < start + part.times[i][0] - slack
         )
         if used > part.cores[kind]:
             return True
@@ -143,7 +162,8 @@ def _overused(part: Component, steps: list[tuple[int, int, float]], kind: int, s
 
 
 def solve_ilp(part: Component, limit_s: float = 3600.0, gap: float = GAP) -> Solved:
-    """Solve the program, with core flags where they are needed; the answer is the solver's within ``gap``."""
+    """Solve the program, with core flags where they are needed; the answer is the solver's within
+    ``gap``."""
     program = _base(part)
     _orders(program)
     _exclusions(program)
@@ -161,7 +181,8 @@ def solve_ilp(part: Component, limit_s: float = 3600.0, gap: float = GAP) -> Sol
             return Solved(None, 0)
         values = result.variable_values()
         steps = [
-            (i, round(values[program.spread[i]]), values[program.start[i]] / program.unit) for i in range(len(part))
+            (i, round(values[program.spread[i]]), values[program.start[i]] / program.unit)
+            for i in range(len(part))
         ]
         horizon = SCALE / program.unit
         over = [k for k in range(2) if k not in added and _overused(part, steps, k, 1e-6 * horizon)]

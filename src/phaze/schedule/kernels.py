@@ -17,7 +17,8 @@ FAR = 2**62
 def _slot(mask: np.uint64, keys: Masks, values: Ints) -> np.int64:
     """The place of ``mask`` in an open-addressing table, or the free place where it would go."""
     size = np.uint64(len(keys) - 1)
-    # 2^64 over the golden ratio: ideals that differ in one bit go far apart; the shift brings high bits into the index.
+    # 2^64 over the golden ratio: ideals that differ in one bit go far apart; the shift brings high
+    # bits into the index.
     mixed = np.uint64(mask) * np.uint64(0x9E3779B97F4A7C15)
     at = (mixed ^ (mixed >> np.uint64(29))) & size
     while values[at] >= 0 and keys[at] != mask:
@@ -27,12 +28,14 @@ def _slot(mask: np.uint64, keys: Masks, values: Ints) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def enumerate_ideals(tables: Tables, most: int) -> tuple[Masks, NDArray[np.int32], Masks, Ints]:
-    """Every ideal by size, its successors by added operator (-1: none), and the hash table of masks.
+    """Every ideal by size, its successors by added operator (-1: none), and the hash table of
+    masks.
 
     Stops after ``most`` ideals; then the last ideal is not the whole set.
     """
     n = len(tables.below)
-    # At most a quarter full, so that a probe of the open-addressing table ends after one or two steps.
+    # At most a quarter full, so that a probe of the open-addressing table ends after one or two
+    # steps.
     size = 1
     while size < 4 * most:
         size *= 2
@@ -61,8 +64,11 @@ def enumerate_ideals(tables: Tables, most: int) -> tuple[Masks, NDArray[np.int32
 
 
 @njit(cache=True, nogil=True)
-def sweep_alone(tables: Tables, masks: Masks, nexts: NDArray[np.int32], keys: Masks, values: Ints) -> Ints:
-    """g(S) under rules where a spread operator runs alone, without core limits: see ``ideals.py``."""
+def sweep_alone(
+    tables: Tables, masks: Masks, nexts: NDArray[np.int32], keys: Masks, values: Ints
+) -> Ints:
+    """g(S) under rules where a spread operator runs alone, without core limits: see
+    ``ideals.py``."""
     n, count = len(tables.below), len(masks)
     g = np.zeros(count, np.int64)
     ends, by_end = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -108,7 +114,8 @@ def sweep_paths(masks: Masks, paths: Ints) -> Ints:
 
 @njit(cache=True, nogil=True)
 def closing(tables: Tables, masks: Masks) -> Ints:
-    """What it takes to spread all that an ideal leaves, one after another, where that is the end; -1 elsewhere."""
+    """What it takes to spread all that an ideal leaves, one after another, where that is the end;
+    -1 elsewhere."""
     n = len(tables.below)
     found = np.zeros(len(masks), np.int64)
     for at in range(len(masks)):
@@ -145,7 +152,8 @@ def places(masks: Masks, keys: Masks, values: Ints) -> Ints:
 
 
 def warm() -> None:
-    """Compile every kernel of the room by solving a small problem under each of the rules that need them."""
+    """Compile every kernel of the room by solving a small problem under each of the rules that need
+    them."""
     from phaze.schedule.warming import warm_all
 
     warm_all()

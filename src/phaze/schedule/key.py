@@ -1,12 +1,15 @@
-"""Keys of components: equal for problems that differ only in the numbering of operators and in the unit of time.
+"""Keys of components: equal for problems that differ only in the numbering of operators and in the
+unit of time.
 
-The key is the digest of the component written in a canonical order: every time as a share of the sum of all times (to
-12 digits), what each way to run holds, the masks, and the cores as far as they count. Equal keys therefore mean equal
-problems, to 1e-12 in their times. The order comes from colour refinement: operators are told apart by their times and
-by the colours below and above them, until nothing changes. Where colours are left equal, one operator of the first
-such class is singled out and refinement goes on, for each candidate in turn, and the least writing is taken; operators
-with the same masks are exchangeable, so one candidate stands for them. After ``MOST_LEAVES`` writings only first
-candidates are followed: then equal problems may get different keys, which costs a second solution and nothing else.
+The key is the digest of the component written in a canonical order: every time as a share of the
+sum of all times (to 12 digits), what each way to run holds, the masks, and the cores as far as they
+count. Equal keys therefore mean equal problems, to 1e-12 in their times. The order comes from
+colour refinement: operators are told apart by their times and by the colours below and above them,
+until nothing changes. Where colours are left equal, one operator of the first such class is singled
+out and refinement goes on, for each candidate in turn, and the least writing is taken; operators
+with the same masks are exchangeable, so one candidate stands for them. After ``MOST_LEAVES``
+writings only first candidates are followed: then equal problems may get different keys, which costs
+a second solution and nothing else.
 """
 
 from collections.abc import Sequence
@@ -32,15 +35,20 @@ class _Search:
     order: list[int] = field(default_factory=list)
 
     def refine(self, colours: Sequence[int]) -> list[int]:
-        """The coarsest stable refinement of ``colours``, numbered in a way that no numbering of operators changes."""
+        """The coarsest stable refinement of ``colours``, numbered in a way that no numbering of
+        operators changes."""
         below = [bits(mask) for mask in self.part.order.below]
         above = [bits(mask) for mask in self.part.above]
         now = list(colours)
         while True:
             seen = [
-                (now[i], sorted(now[k] for k in below[i]), sorted(now[k] for k in above[i])) for i in range(len(now))
+                (now[i], sorted(now[k] for k in below[i]), sorted(now[k] for k in above[i]))
+                for i in range(len(now))
             ]
-            ranks = {repr(view): index for index, view in enumerate(sorted({repr(v): v for v in seen}.values()))}
+            ranks = {
+                repr(view): index
+                for index, view in enumerate(sorted({repr(v): v for v in seen}.values()))
+            }
             after = [ranks[repr(view)] for view in seen]
             if len(set(after)) == len(set(now)):
                 return after
@@ -51,7 +59,9 @@ class _Search:
         classes: dict[int, list[int]] = {}
         for i, colour in enumerate(colours):
             classes.setdefault(colour, []).append(i)
-        tied = next((classes[colour] for colour in sorted(classes) if len(classes[colour]) > 1), None)
+        tied = next(
+            (classes[colour] for colour in sorted(classes) if len(classes[colour]) > 1), None
+        )
         if tied is None:
             self.leaf(sorted(range(len(colours)), key=lambda i: colours[i]))
             return
@@ -66,7 +76,10 @@ class _Search:
         self.leaves += 1
         place = {i: index for index, i in enumerate(order)}
         part = self.part
-        text = [[self.shares[i], part.holds[i], sorted(place[k] for k in bits(part.order.below[i]))] for i in order]
+        text = [
+            [self.shares[i], part.holds[i], sorted(place[k] for k in bits(part.order.below[i]))]
+            for i in order
+        ]
         if self.best is None or repr(text) < repr(self.best):
             self.best, self.order = text, order
 

@@ -1,4 +1,5 @@
-"""Compiled loops of the labels over order ideals: one pass for one goal. The mathematics stands in ``labels.py``."""
+"""Compiled loops of the labels over order ideals: one pass for one goal. The mathematics stands in
+``labels.py``."""
 
 from typing import NamedTuple
 
@@ -31,8 +32,8 @@ class LabelSpace(NamedTuple):
 class Pool(NamedTuple):
     """Room for labels: parallel arrays, and the running operators of all labels one after another.
 
-    ``head[ideal]`` is the ideal's first label, ``link`` its next; ``used`` holds the numbers of labels and of
-    running operators in use, and of comparisons made.
+    ``head[ideal]`` is the ideal's first label, ``link`` its next; ``used`` holds the numbers of
+    labels and of running operators in use, and of comparisons made.
     """
 
     head: Ints
@@ -50,7 +51,9 @@ class Pool(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _releases(tables: Tables, steps: NDArray[np.int16], ends: Ints, count: int, now: int, release: Ints) -> None:
+def _releases(
+    tables: Tables, steps: NDArray[np.int16], ends: Ints, count: int, now: int, release: Ints
+) -> None:
     """``release[resource, code]``: from when on nothing, one, or all of a resource can be had."""
     for resource in range(3):
         used, soonest, latest = 0, FAR, now
@@ -76,7 +79,8 @@ def _starts(
     count: int,
     starts: Ints,
 ) -> int:
-    """``starts[j, mode]``: the earliest start of each operator that may be next (FAR: none); the least of them."""
+    """``starts[j, mode]``: the earliest start of each operator that may be next (FAR: none); the
+    least of them."""
     release = np.empty((3, 3), np.int64)
     _releases(tables, steps, ends, count, now, release)
     least = FAR
@@ -89,7 +93,8 @@ def _starts(
             if tables.below[j] >> np.uint64(steps[r] >> 1) & np.uint64(1):
                 ready = max(ready, ends[r])
         for mode in range(2):
-            # A spread sink that runs alone comes last in some optimum: it is part of ``closing``, never a step.
+            # A spread sink that runs alone comes last in some optimum: it is part of ``closing``,
+            # never a step.
             if tables.time[j, mode] == 0 or (mode == 1 and tables.alone and not tables.above[j]):
                 continue
             start = ready
@@ -101,7 +106,9 @@ def _starts(
 
 
 @njit(cache=True, nogil=True)
-def _bound(space: LabelSpace, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int) -> int:
+def _bound(
+    space: LabelSpace, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int
+) -> int:
     """The greatest of the lower bounds of ``labels.py`` on a label's makespan."""
     best = now + space.g[ideal]
     for r in range(count):
@@ -110,7 +117,8 @@ def _bound(space: LabelSpace, ideal: int, now: int, steps: NDArray[np.int16], en
         credit = space.h[ideal, k]
         for r in range(count):
             credit += (ends[r] - now) * space.rate[k, steps[r] >> 1, steps[r] & 1]
-        # Rounded up, since makespans are integers, but never above the true bound by rounding of the sum.
+        # Rounded up, since makespans are integers, but never above the true bound by rounding of
+        # the sum.
         best = max(best, now + np.int64(np.ceil(credit - FUZZ)))
     return int(best)
 
@@ -139,14 +147,23 @@ def _no_worse(
 
 @njit(cache=True, nogil=True)
 def _enter(
-    space: LabelSpace, pool: Pool, ideal: int, now: int, steps: NDArray[np.int16], ends: Ints, count: int
+    space: LabelSpace,
+    pool: Pool,
+    ideal: int,
+    now: int,
+    steps: NDArray[np.int16],
+    ends: Ints,
+    count: int,
 ) -> bool:
     """Whether a label is new to its ideal; those that it makes needless are taken out."""
     before, at = -1, pool.head[ideal]
     while at >= 0:
         pool.used[2] += 1
         first, running, after = pool.first[at], pool.running[at], pool.link[at]
-        old_steps, old_ends = pool.step_of[first : first + running], pool.end_of[first : first + running]
+        old_steps, old_ends = (
+            pool.step_of[first : first + running],
+            pool.end_of[first : first + running],
+        )
         if _no_worse(space, pool.time[at], old_steps, old_ends, running, now, steps, ends, count):
             return False
         if _no_worse(space, now, steps, ends, count, pool.time[at], old_steps, old_ends, running):
@@ -171,7 +188,8 @@ def _append(
     steps: NDArray[np.int16],
     ends: Ints,
 ) -> int:
-    """The running operators of ``label`` once ``step`` starts, in order of key, later ends first; how many."""
+    """The running operators of ``label`` once ``step`` starts, in order of key, later ends first;
+    how many."""
     end = start + tables.time[step >> 1, step & 1]
     count, placed = 0, False
     for r in range(pool.first[label], pool.first[label] + pool.running[label]):
@@ -192,7 +210,15 @@ def _append(
 
 @njit(cache=True, nogil=True)
 def _store(
-    pool: Pool, ideal: int, parent: int, step: int, now: int, bound: int, steps: NDArray[np.int16], ends: Ints, n: int
+    pool: Pool,
+    ideal: int,
+    parent: int,
+    step: int,
+    now: int,
+    bound: int,
+    steps: NDArray[np.int16],
+    ends: Ints,
+    n: int,
 ) -> None:
     label, first = pool.used[0], pool.used[1]
     pool.bound[label] = bound
@@ -210,7 +236,8 @@ def _child(
     tables: Tables, space: LabelSpace, pool: Pool, label: int, step: int, start: int, result: Ints,
     steps: NDArray[np.int16], ends: Ints, starts: Ints,
 ) -> None:  # fmt: skip
-    """Extend ``label`` by ``step``; ``result`` is (goal, best label, least bound that was cut off)."""
+    """Extend ``label`` by ``step``; ``result`` is (goal, best label, least bound that was cut
+    off)."""
     ideal = space.nexts[pool.ideal[label], step >> 1]
     count = _append(tables, space, pool, label, step, start, steps, ends)
     latest = start
@@ -238,7 +265,8 @@ def _child(
 
 @njit(cache=True, nogil=True)
 def _worth(pool: Pool, first: int, last: int, beam: int) -> int:
-    """The bound up to which the labels of the ideals ``first`` to ``last`` are extended: ``beam`` of them, and ties."""
+    """The bound up to which the labels of the ideals ``first`` to ``last`` are extended: ``beam``
+    of them, and ties."""
     bounds = np.empty(pool.used[0], np.int64)
     count = 0
     for ideal in range(first, last):
@@ -254,10 +282,12 @@ def _worth(pool: Pool, first: int, last: int, beam: int) -> int:
 def label_pass(
     tables: Tables, space: LabelSpace, pool: Pool, goal: int, beam: int, effort: int
 ) -> tuple[int, int, int]:
-    """All schedules that may end before ``goal``: (least makespan found or goal, its label, least bound cut off).
+    """All schedules that may end before ``goal``: (least makespan found or goal, its label, least
+    bound cut off).
 
-    With ``beam`` > 0 only about that many labels of each size of ideal are extended, and nothing is proved. The label
-    is -1 when there is none, and -2 when ``effort`` comparisons or the room for labels did not suffice.
+    With ``beam`` > 0 only about that many labels of each size of ideal are extended, and nothing is
+    proved. The label is -1 when there is none, and -2 when ``effort`` comparisons or the room for
+    labels did not suffice.
     """
     n = len(tables.below)
     steps, ends = np.empty(n + 1, np.int16), np.empty(n + 1, np.int64)
@@ -281,9 +311,14 @@ def label_pass(
             if pool.used[2] > effort:
                 return result[0], -2, result[2]
             first, running = pool.first[label], pool.running[label]
-            old_steps, old_ends = pool.step_of[first : first + running], pool.end_of[first : first + running]
+            old_steps, old_ends = (
+                pool.step_of[first : first + running],
+                pool.end_of[first : first + running],
+            )
             if pool.bound[label] <= min(worth, result[0] - 1):
-                _starts(tables, space, ideal, pool.time[label], old_steps, old_ends, running, starts)
+                _starts(
+                    tables, space, ideal, pool.time[label], old_steps, old_ends, running, starts
+                )
                 _expand(tables, space, pool, label, starts, result, steps, ends, next_starts)
             label = pool.link[label]
     return result[0], result[1], result[2]
@@ -294,7 +329,8 @@ def _expand(
     tables: Tables, space: LabelSpace, pool: Pool, label: int, starts: Ints, result: Ints,
     steps: NDArray[np.int16], ends: Ints, next_starts: Ints,
 ) -> None:  # fmt: skip
-    """Every next step, but none that waits while another operator could run on one core and be done by then."""
+    """Every next step, but none that waits while another operator could run on one core and be done
+    by then."""
     n = len(tables.below)
     soonest, second, who = FAR, FAR, -1
     for j in range(n):
@@ -308,4 +344,15 @@ def _expand(
         done = second if j == who else soonest
         for mode in range(2):
             if starts[j, mode] < FAR and starts[j, mode] < done:
-                _child(tables, space, pool, label, 2 * j + mode, starts[j, mode], result, steps, ends, next_starts)
+                _child(
+                    tables,
+                    space,
+                    pool,
+                    label,
+                    2 * j + mode,
+                    starts[j, mode],
+                    result,
+                    steps,
+                    ends,
+                    next_starts,
+                )

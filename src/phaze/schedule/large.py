@@ -1,10 +1,12 @@
-"""Problems of thousands of operators: one list schedule and the cheap bounds, from edges instead of a closure.
+"""Problems of thousands of operators: one list schedule and the cheap bounds, from edges instead of
+a closure.
 
-Everything else here works on the closure of the precedence relation, whose size is the square of the number of
-operators, or grows faster. A list schedule and the bounds by critical path and load need direct predecessors only: a
-free operator is replaced by what it waits for, and each operator starts when those have ended. Where the rules share
-HBM, series components must not overlap, and they are not known here: the operators run one after another, each in
-its shortest way, which holds under any rules.
+Everything else here works on the closure of the precedence relation, whose size is the square of
+the number of operators, or grows faster. A list schedule and the bounds by critical path and load
+need direct predecessors only: a free operator is replaced by what it waits for, and each operator
+starts when those have ended. Where the rules share HBM, series components must not overlap, and
+they are not known here: the operators run one after another, each in its shortest way, which holds
+under any rules.
 """
 
 from phaze.schedule.bounds import cheap_bounds
@@ -14,7 +16,8 @@ from phaze.schedule.part import Component, in_turn, part_of
 from phaze.schedule.problem import Effort, Schedule, ScheduleProblem
 from phaze.schedule.replay import complete, replay
 
-# More operators than this get a list schedule and a bound only: what is exact would be silent for minutes.
+# More operators than this get a list schedule and a bound only: what is exact would be silent for
+# minutes.
 MOST_OPERATORS = 2000
 METHOD = "large"
 
@@ -38,7 +41,9 @@ def direct(problem: ScheduleProblem) -> Order:
 def _one_by_one(part: Component) -> Decisions:
     """Every operator in topological order, in its shortest way."""
     modes = [int(one == 0 or 0 < spread < one) for one, spread in part.times]
-    return Decisions(tuple(enumerate(modes)), sum(part.times[i][mode] for i, mode in enumerate(modes)))
+    return Decisions(
+        tuple(enumerate(modes)), sum(part.times[i][mode] for i, mode in enumerate(modes))
+    )
 
 
 def solve_large(problem: ScheduleProblem) -> Schedule:
@@ -46,7 +51,11 @@ def solve_large(problem: ScheduleProblem) -> Schedule:
     asked, problem = problem, in_turn(problem)
     part = part_of(problem, direct(problem))
     bound = cheap_bounds(part, ("critical_path", "load")).best
-    best = _one_by_one(part) if problem.rule.hbm_shared else list_schedule(part, part.tables(), bound, QUICK)
+    best = (
+        _one_by_one(part)
+        if problem.rule.hbm_shared
+        else list_schedule(part, part.tables(), bound, QUICK)
+    )
     if problem.rule.hbm_shared:
         now, slots = 0.0, []
         for i, mode in best.steps:
@@ -57,4 +66,6 @@ def solve_large(problem: ScheduleProblem) -> Schedule:
         slots = replay(problem, part, best.steps, 0.0)
     makespan_s = max((slot.end_s for _, slot in slots), default=0.0)
     bound_s = min(max(part.hbm_s, part.seconds_below(min(bound, best.makespan))), makespan_s)
-    return Schedule(asked.rules, makespan_s, bound_s, complete(problem, slots), Effort(METHOD, 1, len(part)))
+    return Schedule(
+        asked.rules, makespan_s, bound_s, complete(problem, slots), Effort(METHOD, 1, len(part))
+    )

@@ -1,4 +1,5 @@
-"""Compiled loops of the list schedule: one pass for given decisions, and the local search over them."""
+"""Compiled loops of the list schedule: one pass for given decisions, and the local search over
+them."""
 
 import numpy as np
 
@@ -26,7 +27,14 @@ def _ready(preds: Ints, first_pred: Ints, ends: Ints, j: int, now: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _pick(
-    tables: Tables, preds: Ints, first_pred: Ints, spread: Ints, priority: Floats, ends: Ints, left: Ints, now: int
+    tables: Tables,
+    preds: Ints,
+    first_pred: Ints,
+    spread: Ints,
+    priority: Floats,
+    ends: Ints,
+    left: Ints,
+    now: int,
 ) -> int:
     """The operator of highest priority that is ready and fits at ``now``; -1 if there is none."""
     pick = -1
@@ -42,8 +50,11 @@ def _pick(
 
 
 @njit(cache=True, nogil=True)
-def list_pass(tables: Tables, preds: Ints, first_pred: Ints, spread: Ints, priority: Floats, starts: Ints) -> int:
-    """Start times by the parallel list rule: at each moment the ready operators that fit, highest priority first."""
+def list_pass(
+    tables: Tables, preds: Ints, first_pred: Ints, spread: Ints, priority: Floats, starts: Ints
+) -> int:
+    """Start times by the parallel list rule: at each moment the ready operators that fit, highest
+    priority first."""
     n = len(priority)
     ends = np.full(n, FAR)
     left = tables.cores.copy()
@@ -72,9 +83,16 @@ def list_pass(tables: Tables, preds: Ints, first_pred: Ints, spread: Ints, prior
 
 @njit(cache=True, nogil=True)
 def improve(
-    tables: Tables, preds: Ints, first_pred: Ints, spread: Ints, priority: Floats, passes: int, goal: int
+    tables: Tables,
+    preds: Ints,
+    first_pred: Ints,
+    spread: Ints,
+    priority: Floats,
+    passes: int,
+    goal: int,
 ) -> int:
-    """Flip one spread-or-single decision, or exchange two priorities, while that helps, up to ``passes`` passes."""
+    """Flip one spread-or-single decision, or exchange two priorities, while that helps, up to
+    ``passes`` passes."""
     n = len(priority)
     starts = np.empty(n, np.int64)
     best = list_pass(tables, preds, first_pred, spread, priority, starts)

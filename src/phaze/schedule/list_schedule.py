@@ -1,10 +1,12 @@
-"""List schedules: upper bounds, from several priority rules, the spread-or-single decision, and a short local search.
+"""List schedules: upper bounds, from several priority rules, the spread-or-single decision, and a
+short local search.
 
-At each moment when an operator ends, the ready operators that fit are started, highest priority first
-(:func:`list_pass <phaze.schedule.list_kernels.list_pass>`). Priorities: longest path to the end (by shortest or by
-one-core times), and the number of operators that wait. First decisions: spread all that gain, spread where P is under
-half of L, spread none. From each start single decisions are flipped and priorities of two operators exchanged as long
-as that shortens the schedule, up to a given amount of work."""
+At each moment when an operator ends, the ready operators that fit are started, highest priority
+first (:func:`list_pass <phaze.schedule.list_kernels.list_pass>`). Priorities: longest path to the
+end (by shortest or by one-core times), and the number of operators that wait. First decisions:
+spread all that gain, spread where P is under half of L, spread none. From each start single
+decisions are flipped and priorities of two operators exchanged as long as that shortens the
+schedule, up to a given amount of work."""
 
 from dataclasses import dataclass
 
@@ -21,14 +23,16 @@ THOROUGH = 12_000_000
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """A schedule as decisions: (operator of the component, mode) in order of start, and the makespan in units."""
+    """A schedule as decisions: (operator of the component, mode) in order of start, and the
+    makespan in units."""
 
     steps: tuple[tuple[int, int], ...]
     makespan: int
 
 
 def _nearest_before(part: Component) -> tuple[Ints, Ints]:
-    """The predecessors that no other predecessor implies, of all operators one after another, and where each begins."""
+    """The predecessors that no other predecessor implies, of all operators one after another, and
+    where each begins."""
     preds: list[int] = []
     first = [0]
     for mask in part.order.below:
@@ -47,7 +51,9 @@ def _priorities(part: Component) -> list[Floats]:
     single = np.zeros(count)
     for i in reversed(range(count)):
         after = bits(part.above[i])
-        single[i] = (part.times[i][0] or part.times[i][1]) + max((single[j] for j in after), default=0.0)
+        single[i] = (part.times[i][0] or part.times[i][1]) + max(
+            (single[j] for j in after), default=0.0
+        )
     waiting = np.array([part.above[i].bit_count() for i in range(count)], float)
     return [path + ties, single + ties, waiting + ties]
 
@@ -61,7 +67,8 @@ def _decisions(part: Component) -> list[Ints]:
 
 
 def list_schedule(part: Component, tables: Tables, goal: int, work: int = QUICK) -> Decisions:
-    """The best list schedule found with about ``work`` from each start, at least one pass; stops at ``goal``."""
+    """The best list schedule found with about ``work`` from each start, at least one pass; stops at
+    ``goal``."""
     preds, first = _nearest_before(part)
     passes = work // len(part) ** 2
     priorities = _priorities(part)[: 1 if work <= QUICK else 3]

@@ -1,16 +1,19 @@
-"""Precedence as bit masks: topological order, free operators contracted, and the parts that run in series.
+"""Precedence as bit masks: topological order, free operators contracted, and the parts that run in
+series.
 
-An operator's mask ``below[i]`` holds every operator that must end before i starts, directly or not. Dropping a free
-operator f from all masks keeps the rest of the relation, because i -> f -> j is already i -> j in the closure.
+An operator's mask ``below[i]`` holds every operator that must end before i starts, directly or not.
+Dropping a free operator f from all masks keeps the rest of the relation, because i -> f -> j is
+already i -> j in the closure.
 
-Series parts. Two operators are incomparable when neither must precede the other. Between two connected components of
-the incomparability graph every pair is comparable, and always in the same direction: if a -> x for one pair and y -> b
-for another with a, b in A and x, y in X, then along a path of incomparable pairs in A (and one in X) the direction
-would have to turn, and at the turn two operators u, v of A incomparable to each other stand on either side of one x:
-u -> x -> v, which makes them comparable. So the components are linearly ordered, every operator of one ends before the
-next one starts, and the least makespan is the sum of the least makespans of the components, under any rules.
-In a topological order the components are intervals, and position k is a boundary exactly when every operator from k on
-has all of the first k below it (:func:`series`).
+Series parts. Two operators are incomparable when neither must precede the other. Between two
+connected components of the incomparability graph every pair is comparable, and always in the same
+direction: if a -> x for one pair and y -> b for another with a, b in A and x, y in X, then along a
+path of incomparable pairs in A (and one in X) the direction would have to turn, and at the turn two
+operators u, v of A incomparable to each other stand on either side of one x: u -> x -> v, which
+makes them comparable. So the components are linearly ordered, every operator of one ends before the
+next one starts, and the least makespan is the sum of the least makespans of the components, under
+any rules. In a topological order the components are intervals, and position k is a boundary exactly
+when every operator from k on has all of the first k below it (:func:`series`).
 """
 
 import heapq
@@ -23,7 +26,8 @@ from phaze.schedule.problem import ScheduleProblem
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The operators that cost something, by their position in the problem, in topological order, and their masks."""
+    """The operators that cost something, by their position in the problem, in topological order,
+    and their masks."""
 
     operators: tuple[int, ...]
     below: tuple[int, ...]
@@ -114,11 +118,15 @@ def mirrored(below: Sequence[int]) -> list[int]:
 
 
 def strong_components(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """For every node the number of its strong component: two nodes share one where each can be reached from the other.
+    """For every node the number of its strong component: two nodes share one where each can be
+    reached from the other.
 
     Two depth-first walks (Kosaraju), along the edges and, in the order of leaving, against them.
     """
-    steps: tuple[list[list[int]], list[list[int]]] = ([[] for _ in range(count)], [[] for _ in range(count)])
+    steps: tuple[list[list[int]], list[list[int]]] = (
+        [[] for _ in range(count)],
+        [[] for _ in range(count)],
+    )
     for first, then in edges:
         steps[0][first].append(then)
         steps[1][then].append(first)

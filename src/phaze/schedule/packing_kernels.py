@@ -1,4 +1,5 @@
-"""Compiled search for the least makespan of a phase: some operators, each on one core, alone on the chip.
+"""Compiled search for the least makespan of a phase: some operators, each on one core, alone on the
+chip.
 
 The mathematics stands in ``phases.py``.
 """
@@ -21,10 +22,11 @@ FEW_NODES = 500
 
 
 class Tree(NamedTuple):
-    """A depth-first search, by depth: choices and their starts, ends, work left by kind, who started, the moment.
+    """A depth-first search, by depth: choices and their starts, ends, work left by kind, who
+    started, the moment.
 
-    ``at`` of ``choices`` were taken; ``keys`` and ``place`` are for the states ``seen``, all of whose choices
-    were taken in vain.
+    ``at`` of ``choices`` were taken; ``keys`` and ``place`` are for the states ``seen``, all of
+    whose choices were taken in vain.
     """
 
     who: Ints
@@ -42,8 +44,11 @@ class Tree(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _releases(phase: Inside, cores: Ints, started: int, ends: Ints, left: Ints, now: int, release: Ints) -> int:
-    """``release[kind]``: when a core can be had; the least makespan by what is left for each kind."""
+def _releases(
+    phase: Inside, cores: Ints, started: int, ends: Ints, left: Ints, now: int, release: Ints
+) -> int:
+    """``release[kind]``: when a core can be had; the least makespan by what is left for each
+    kind."""
     bound = np.int64(0)
     for kind in range(2):
         running, soonest, area = 0, FAR, np.int64(0)
@@ -64,7 +69,8 @@ def _releases(phase: Inside, cores: Ints, started: int, ends: Ints, left: Ints, 
 def _choices(
     phase: Inside, started: int, ends: Ints, now: int, release: Ints, who: Ints, when: Ints
 ) -> tuple[int, int]:
-    """The operators that may start next, soonest first, then longest path; how many, and a bound on the makespan."""
+    """The operators that may start next, soonest first, then longest path; how many, and a bound on
+    the makespan."""
     count, bound, soonest, second, best = 0, np.int64(0), FAR, FAR, -1
     for a in range(len(ends)):
         if started >> np.uint64(a) & ONE or phase.below[a] & ~started:
@@ -86,13 +92,15 @@ def _choices(
             second = end
         place = count
         while place > 0 and (
-            when[place - 1] > start or (when[place - 1] == start and phase.tail[who[place - 1]] < phase.tail[a])
+            when[place - 1] > start
+            or (when[place - 1] == start and phase.tail[who[place - 1]] < phase.tail[a])
         ):
             who[place], when[place] = who[place - 1], when[place - 1]
             place -= 1
         who[place], when[place] = a, start
         count += 1
-    # A start at or after the end of another ready operator leaves a gap that this one fits into: dominated.
+    # A start at or after the end of another ready operator leaves a gap that this one fits into:
+    # dominated.
     kept = 0
     for k in range(count):
         if when[k] < (second if who[k] == best else soonest):
@@ -103,7 +111,8 @@ def _choices(
 
 @njit(cache=True, nogil=True)
 def _state(phase: Inside, started: int, ends: Ints, now: int, key: Ints) -> np.int64:
-    """What the rest depends on: all that started, the moment, and what still runs; its place in memory, -1: too much.
+    """What the rest depends on: all that started, the moment, and what still runs; its place in
+    memory, -1: too much.
 
     Running operators that nothing waits for are told apart by their kinds alone.
     """
@@ -115,7 +124,8 @@ def _state(phase: Inside, started: int, ends: Ints, now: int, key: Ints) -> np.i
             continue
         if count == len(key):
             return np.int64(-1)
-        # Operators are numbered below 64, kinds above it, so that end and code pack into one integer of base 128.
+        # Operators are numbered below 64, kinds above it, so that end and code pack into one
+        # integer of base 128.
         code = a if phase.above[a] & ~started else 64 + 2 * phase.kinds[a, 0] + phase.kinds[a, 1]
         value, place = 128 * ends[a] + code, count
         while place > 2 and key[place - 1] > value:
@@ -123,7 +133,8 @@ def _state(phase: Inside, started: int, ends: Ints, now: int, key: Ints) -> np.i
             place -= 1
         key[place] = value
         count += 1
-    # Multiplicative hashing by 2^64 over the golden ratio: neighbouring keys go far apart, at one product a word.
+    # Multiplicative hashing by 2^64 over the golden ratio: neighbouring keys go far apart, at one
+    # product a word.
     mixed = np.uint64(0)
     for value in key:
         mixed = (mixed ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
@@ -135,7 +146,8 @@ def _state(phase: Inside, started: int, ends: Ints, now: int, key: Ints) -> np.i
 def _tree(phase: Inside, states: int) -> Tree:
     m = len(phase.ops)
     tree = Tree(
-        np.zeros((m + 1, m), np.int64), np.zeros((m + 1, m), np.int64), np.zeros((m + 1, m), np.int64),
+        np.zeros((m + 1, m), np.int64), np.zeros((m + 1, m), np.int64),
+        np.zeros((m + 1, m), np.int64),
         np.zeros((m + 1, 2), np.int64), np.zeros(m + 1, np.uint64), np.zeros(m + 1, np.int64),
         np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64), np.zeros((m + 1, ROOM + 2), np.int64),
         np.full(m + 1, -1), np.full((states, ROOM + 2), -1), np.zeros(2, np.int64),
@@ -147,10 +159,13 @@ def _tree(phase: Inside, states: int) -> Tree:
 
 @njit(cache=True, nogil=True)
 def _open(phase: Inside, cores: Ints, tree: Tree, depth: int, best: int) -> int:
-    """Find the choices of a new node, none where it cannot lead below ``best``; a bound on its makespan."""
+    """Find the choices of a new node, none where it cannot lead below ``best``; a bound on its
+    makespan."""
     started, ends, now = tree.started[depth], tree.ends[depth], tree.now[depth]
     bound = _releases(phase, cores, started, ends, tree.left[depth], now, tree.release)
-    count, more = _choices(phase, started, ends, now, tree.release, tree.who[depth], tree.when[depth])
+    count, more = _choices(
+        phase, started, ends, now, tree.release, tree.who[depth], tree.when[depth]
+    )
     bound = max(bound, more)
     tree.at[depth], tree.choices[depth], tree.place[depth] = 0, count, -1
     if bound >= best:
@@ -181,23 +196,28 @@ def _descend(phase: Inside, tree: Tree, depth: int, best: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def pack(tables: Tables, inside: int, limit: int, nodes: int, order: Ints) -> tuple[int, int, int]:
-    """(lower bound, makespan found or FAR, nodes visited) of a phase, as far as it may be shorter than ``limit``.
+    """(lower bound, makespan found or FAR, nodes visited) of a phase, as far as it may be shorter
+    than ``limit``.
 
-    ``order`` gets the operators of the best phase in order of start. Depth first, at most about ``nodes`` nodes.
+    ``order`` gets the operators of the best phase in order of start. Depth first, at most about
+    ``nodes`` nodes.
     """
     phase, cores = inside_of(tables, inside), tables.cores
     m, low = len(phase.ops), least(phase, cores)
     if low >= limit:
         return low, FAR, 0
     for kind in range(2):
-        if overfull(phase, kind, cores[kind], limit - 1) or spills(phase, kind, cores[kind], limit - 1):
+        if overfull(phase, kind, cores[kind], limit - 1) or spills(
+            phase, kind, cores[kind], limit - 1
+        ):
             return limit, FAR, 0
     tree = _tree(phase, REMEMBERED if nodes > FEW_NODES else 1)
     depth, visited, best, found = 0, 1, limit, FAR
     _open(phase, cores, tree, 0, best)
     while depth >= 0 and visited <= nodes and best > low:
         if tree.at[depth] == tree.choices[depth]:
-            # Remembered only when exhausted: a state that is still open may lead below a later incumbent.
+            # Remembered only when exhausted: a state that is still open may lead below a later
+            # incumbent.
             if tree.place[depth] >= 0:
                 tree.seen[tree.place[depth]] = tree.keys[depth]
             depth -= 1

@@ -1,19 +1,24 @@
-"""One series component as arrays of whole numbers: what the bounds, the list schedule and the labels work on.
+"""One series component as arrays of whole numbers: what the bounds, the list schedule and the
+labels work on.
 
-Whole numbers. Let the horizon be the sum of the shortest times: all operators one after another, each in its shortest
-way, take it. Times become multiples of a unit: a power of ten when every time is one of its multiples (as files of
-microseconds are), else the horizon / 2^40, each time rounded up. Let ``excess`` be the most that rounding added to any
-time, in units. For every schedule of true makespan C, the same order and ways to run with rounded times ends after at
-most C / unit + n * excess, since its last end is the sum of the times along one chain of at most n operators. So with
+Whole numbers. Let the horizon be the sum of the shortest times: all operators one after another,
+each in its shortest way, take it. Times become multiples of a unit: a power of ten when every time
+is one of its multiples (as files of microseconds are), else the horizon / 2^40, each time rounded
+up. Let ``excess`` be the most that rounding added to any time, in units. For every schedule of true
+makespan C, the same order and ways to run with rounded times ends after at most C / unit + n *
+excess, since its last end is the sum of the times along one chain of at most n operators. So with
 C* the least makespan in rounded times,
 
-    C  >=  (C* - n * excess) * unit                                                    (:meth:`Component.seconds_below`)
+    C  >=  (C* - n * excess) * unit
+       (:meth:`Component.seconds_below`)
 
-and replaying its decisions with true times gives a schedule of at most C* units, up to the rounding of floats.
+and replaying its decisions with true times gives a schedule of at most C* units, up to the rounding
+of floats.
 
-Ways to run. Mode 0 is one core, mode 1 spread. A spread way that is no faster than one core is left out: one core
-needs less of every resource for no longer. A way that is longer than the horizon is left out: no shortest schedule has
-it. What a mode holds is coded per resource as 0 nothing, 1 one, 2 all.
+Ways to run. Mode 0 is one core, mode 1 spread. A spread way that is no faster than one core is left
+out: one core needs less of every resource for no longer. A way that is longer than the horizon is
+left out: no shortest schedule has it. What a mode holds is coded per resource as 0 nothing, 1 one,
+2 all.
 
 =========================  =====================  ====================  =======================
 mode                       icml24                 links                 overlap
@@ -28,15 +33,16 @@ with the network, spread   all, all, network      all, all, network     its kind
 collective (mode 1)        all, all, network      network               network
 =========================  =====================  ====================  =======================
 
-Every operator holds something, so under icml24 what holds everything runs alone. Rules companions are links with more
-order (:func:`in_turn`). ``hbm_s`` is the sum over the operators where the rules share HBM, else 0: no schedule of the
-component is shorter (``rules.py``), whatever its last end.
+Every operator holds something, so under icml24 what holds everything runs alone. Rules companions
+are links with more order (:func:`in_turn`). ``hbm_s`` is the sum over the operators where the rules
+share HBM, else 0: no schedule of the component is shorter (``rules.py``), whatever its last end.
 
-Twins. Operators i and j of the same core and times are twins in this order when what is below i is below j too, and
-what is above j is above i too. Then some optimal schedule starts i no later than j: where j starts first, the two may
-change places. ``start_after[j]`` holds such i: j is started after i is (i need not have ended). Of two with equal
-masks the first in the order comes first, so the relation has no cycle: i -> j implies (below_i, above_i) no larger
-than / no smaller than those of j, or equality and i < j."""
+Twins. Operators i and j of the same core and times are twins in this order when what is below i is
+below j too, and what is above j is above i too. Then some optimal schedule starts i no later than
+j: where j starts first, the two may change places. ``start_after[j]`` holds such i: j is started
+after i is (i need not have ended). Of two with equal masks the first in the order comes first, so
+the relation has no cycle: i -> j implies (below_i, above_i) no larger than / no smaller than those
+of j, or equality and i < j."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -62,7 +68,8 @@ Floats = NDArray[np.float64]
 
 
 class Tables(NamedTuple):
-    """A component for the kernels: ``time[i, mode]`` in units (0: no such mode), ``holds[i, mode, resource]``."""
+    """A component for the kernels: ``time[i, mode]`` in units (0: no such mode), ``holds[i, mode,
+    resource]``."""
 
     time: Ints
     holds: Ints
@@ -110,10 +117,13 @@ class Component:
         return min(time for time in self.times[i] if time > 0)
 
     def tables(self) -> Tables:
-        """The component as arrays; beyond 63 operators the masks are left empty, and only list schedules may use it."""
+        """The component as arrays; beyond 63 operators the masks are left empty, and only list
+        schedules may use it."""
         empty = [0] * len(self)
         below, above, after = (
-            (self.order.below, self.above, twins(self)) if len(self) <= WORD else (empty, empty, empty)
+            (self.order.below, self.above, twins(self))
+            if len(self) <= WORD
+            else (empty, empty, empty)
         )
         return Tables(
             np.array(self.times, np.int64).reshape(-1, 2),
@@ -150,10 +160,18 @@ def _grid(times_s: list[float], horizon: float) -> tuple[float, float, list[int]
             break
         whole = [round(time) for time in scaled]
         if all(n > 0 and abs(n - time) <= 1e-12 * n for n, time in zip(whole, scaled, strict=True)):
-            return 10.0**-digits, max(n - time for n, time in zip(whole, scaled, strict=True)) + 1e-12, whole
+            return (
+                10.0**-digits,
+                max(n - time for n, time in zip(whole, scaled, strict=True)) + 1e-12,
+                whole,
+            )
     scaled = [time / horizon * MOST_UNITS for time in times_s]
     whole = [max(1, int(np.ceil(time))) for time in scaled]
-    return horizon / MOST_UNITS, max(n - time for n, time in zip(whole, scaled, strict=True)) + 1e-3, whole
+    return (
+        horizon / MOST_UNITS,
+        max(n - time for n, time in zip(whole, scaled, strict=True)) + 1e-3,
+        whole,
+    )
 
 
 def shortest_s(operator: ScheduledOperator, rule: Rule) -> float:
@@ -163,7 +181,9 @@ def shortest_s(operator: ScheduledOperator, rule: Rule) -> float:
     return min(operator.one_core_s, operator.all_cores_s)
 
 
-def _holds(operator: ScheduledOperator, rule: Rule) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+def _holds(
+    operator: ScheduledOperator, rule: Rule
+) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     tensor, vector = (int(kind in KINDS[operator.core]) for kind in ("tensor", "vector"))
     network = ALL if operator.networked or not rule.network_apart else 0
     if operator.core == "none" and rule.network_apart:
@@ -174,7 +194,8 @@ def _holds(operator: ScheduledOperator, rule: Rule) -> tuple[tuple[int, int, int
 
 
 def _modes(operator: ScheduledOperator, rule: Rule, horizon: float) -> tuple[float, float]:
-    """The times of both ways to run in seconds, 0 for a way that no shortest schedule needs or the rule excludes."""
+    """The times of both ways to run in seconds, 0 for a way that no shortest schedule needs or the
+    rule excludes."""
     one_core_s, spread = operator.one_core_s, operator.all_cores_s
     if operator.networked or not rule.one_core:
         return 0.0, spread
@@ -184,9 +205,11 @@ def _modes(operator: ScheduledOperator, rule: Rule, horizon: float) -> tuple[flo
 
 
 def in_turn(problem: ScheduleProblem) -> ScheduleProblem:
-    """Under rules where a collective runs only beside what it names: the same problem by order, under links.
+    """Under rules where a collective runs only beside what it names: the same problem by order,
+    under links.
 
-    Each collective and what it names form a group, and groups run one after another (``rules.py`` proves it).
+    Each collective and what it names form a group, and groups run one after another (``rules.py``
+    proves it).
     """
     if not problem.rule.named_only:
         return problem
@@ -205,7 +228,9 @@ def part_of(problem: ScheduleProblem, order: Order) -> Component:
     lasting = [time for pair in modes for time in pair if time > 0]
     unit_s, excess, whole = _grid(lasting, horizon)
     at = iter(whole)
-    times = tuple((next(at) if one > 0 else 0, next(at) if spread > 0 else 0) for one, spread in modes)
+    times = tuple(
+        (next(at) if one > 0 else 0, next(at) if spread > 0 else 0) for one, spread in modes
+    )
     return Component(
         order,
         times,
@@ -227,7 +252,8 @@ def incomparable(part: Component) -> list[int]:
 
 
 def longest_paths(part: Component) -> list[int]:
-    """For each operator the longest path of shortest times that begins with it: a lower bound on what follows."""
+    """For each operator the longest path of shortest times that begins with it: a lower bound on
+    what follows."""
     tail = [0] * len(part)
     for i in reversed(range(len(part))):
         tail[i] = part.least(i) + max((tail[j] for j in bits(part.above[i])), default=0)

@@ -1,4 +1,5 @@
-"""Compiled: the operators of a phase, and what tells at once that they take longer than a given time.
+"""Compiled: the operators of a phase, and what tells at once that they take longer than a given
+time.
 
 The mathematics stands in ``phases.py``.
 """
@@ -12,14 +13,17 @@ from phaze.schedule.part import Ints, Masks, Tables
 
 # Shifts of sets need an unsigned 1: numba makes a float of a signed and an unsigned number.
 ONE = np.uint64(1)
-# Dual feasible functions u^(k) are tried up to this k: each is a pass, and with fewer the bound is weaker, still one.
+# Dual feasible functions u^(k) are tried up to this k: each is a pass, and with fewer the bound is
+# weaker, still one.
 MOST_ROUNDED = 12
-# A table of so many multisets fits into a fast cache; larger ones are left undecided, which is still a bound.
+# A table of so many multisets fits into a fast cache; larger ones are left undecided, which is
+# still a bound.
 MOST_MULTISETS = 4096
 
 
 class Inside(NamedTuple):
-    """The operators of a phase by position: who must end before, who must start before, path to the end, kinds."""
+    """The operators of a phase by position: who must end before, who must start before, path to the
+    end, kinds."""
 
     ops: Ints
     time: Ints
@@ -77,9 +81,11 @@ def least(phase: Inside, cores: Ints) -> int:
 
 @njit(cache=True, nogil=True)
 def overfull(phase: Inside, kind: int, cores: int, length: int) -> bool:
-    """Whether some dual feasible function shows that the operators of a kind do not fit into ``length`` on its cores.
+    """Whether some dual feasible function shows that the operators of a kind do not fit into
+    ``length`` on its cores.
 
-    First those of Martello and Toth for each threshold p, then the rounding ones of Fekete and Schepers.
+    First those of Martello and Toth for each threshold p, then the rounding ones of Fekete and
+    Schepers.
     """
     m = len(phase.ops)
     for a in range(m):
@@ -105,9 +111,11 @@ def overfull(phase: Inside, kind: int, cores: int, length: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def spills(phase: Inside, kind: int, cores: int, length: int) -> bool:
-    """Whether the operators of a kind, of few different times, need more than ``cores`` bins of ``length``.
+    """Whether the operators of a kind, of few different times, need more than ``cores`` bins of
+    ``length``.
 
-    Over all multisets of times: the least (bins, fill of the last bin), each time added last in turn.
+    Over all multisets of times: the least (bins, fill of the last bin), each time added last in
+    turn.
     """
     m = len(phase.ops)
     sizes, counts, strides = np.zeros(m, np.int64), np.zeros(m, np.int64), np.ones(m, np.int64)

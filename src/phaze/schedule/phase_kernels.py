@@ -1,4 +1,5 @@
-"""Compiled loops of the phases: bounds by pairs of ideals, and one pass over all that may end before a goal.
+"""Compiled loops of the phases: bounds by pairs of ideals, and one pass over all that may end
+before a goal.
 
 The mathematics stands in ``phases.py``; names are the same here.
 """
@@ -17,7 +18,8 @@ ONE = np.uint64(1)
 
 
 class Phases(NamedTuple):
-    """What is known of phases, by their sets of operators: bounds, and the nodes that were not enough for more.
+    """What is known of phases, by their sets of operators: bounds, and the nodes that were not
+    enough for more.
 
     ``used`` holds the numbers of sets known and of nodes visited.
     """
@@ -31,7 +33,8 @@ class Phases(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """For each ideal: the least time after which it may, and after which it can have ended; where it can come from."""
+    """For each ideal: the least time after which it may, and after which it can have ended; where
+    it can come from."""
 
     low: Ints
     high: Ints
@@ -76,7 +79,8 @@ def _load(tables: Tables, loads: Ints, at: int, to: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _path(ends: Ints, inside: int, most: int) -> int:
-    """The latest of the earliest ends of the operators ``inside``; stops when it is at least ``most``."""
+    """The latest of the earliest ends of the operators ``inside``; stops when it is at least
+    ``most``."""
     found = np.int64(0)
     for j in range(len(ends)):
         if inside >> np.uint64(j) & ONE and ends[j] > found:
@@ -87,8 +91,11 @@ def _path(ends: Ints, inside: int, most: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def sweep_phases(tables: Tables, masks: Masks, nexts: NDArray[np.int32], loads: Ints, g: Ints) -> Ints:
-    """The greater of g(S) and q(S): the rest where phases take at least their load and their longest path."""
+def sweep_phases(
+    tables: Tables, masks: Masks, nexts: NDArray[np.int32], loads: Ints, g: Ints
+) -> Ints:
+    """The greater of g(S) and q(S): the rest where phases take at least their load and their
+    longest path."""
     n, count = len(tables.below), len(masks)
     found, ends = np.zeros(count, np.int64), np.zeros(n, np.int64)
     for at in range(count - 2, -1, -1):
@@ -110,8 +117,11 @@ def sweep_phases(tables: Tables, masks: Masks, nexts: NDArray[np.int32], loads: 
 
 
 @njit(cache=True, nogil=True)
-def _phase(tables: Tables, phases: Phases, inside: int, limit: int, nodes: int, order: Ints) -> np.int64:
-    """The place of a phase in the table, its bounds improved below ``limit``; -1 when the table is full."""
+def _phase(
+    tables: Tables, phases: Phases, inside: int, limit: int, nodes: int, order: Ints
+) -> np.int64:
+    """The place of a phase in the table, its bounds improved below ``limit``; -1 when the table is
+    full."""
     size = np.uint64(len(phases.keys) - 1)
     # 2^64 over the golden ratio, as in kernels.py.
     mixed = np.uint64(inside) * np.uint64(0x9E3779B97F4A7C15)
@@ -158,7 +168,8 @@ def phase_pass(
     tables: Tables, masks: Masks, nexts: NDArray[np.int32], loads: Ints, rest: Ints,
     phases: Phases, paths: Paths, goal: int, nodes: int, most: int,
 ) -> int:  # fmt: skip
-    """All paths over ideals that may end before ``goal``; the least bound that was cut off, -1 out of effort."""
+    """All paths over ideals that may end before ``goal``; the least bound that was cut off, -1 out
+    of effort."""
     count = len(masks)
     ends, order = np.zeros(len(tables.below), np.int64), np.zeros(len(tables.below), np.int64)
     paths.low[:], paths.high[:], paths.parent[:] = FAR, FAR, -1

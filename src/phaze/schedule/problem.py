@@ -1,16 +1,18 @@
-"""The question and its answer: operators with two times each, a chip's cores, and the schedule that was found.
+"""The question and its answer: operators with two times each, a chip's cores, and the schedule that
+was found.
 
-Operator i has a core kind and two times: ``L_i`` on one core of its kind (``one_core_s``) and ``P_i`` spread over all
-of them (``all_cores_s``). An edge (i, j) says that i ends before j starts. A schedule gives each operator a start and
-one of its two ways to run; wanted is the least makespan. What may run at the same time depends on the rules, which
-``rules.py`` states as values.
+Operator i has a core kind and two times: ``L_i`` on one core of its kind (``one_core_s``) and
+``P_i`` spread over all of them (``all_cores_s``). An edge (i, j) says that i ends before j starts.
+A schedule gives each operator a start and one of its two ways to run; wanted is the least makespan.
+What may run at the same time depends on the rules, which ``rules.py`` states as values.
 
-An operator of core ``none`` that takes time is a collective: it runs on the network. One with cores and ``network``
-holds both. ``hbm_s`` is the time that its bytes take at the full HBM bandwidth; rules that share HBM count it.
-``beside`` pairs a collective with an operator that it may run beside under rules that ask for it.
+An operator of core ``none`` that takes time is a collective: it runs on the network. One with cores
+and ``network`` holds both. ``hbm_s`` is the time that its bytes take at the full HBM bandwidth;
+rules that share HBM count it. ``beside`` pairs a collective with an operator that it may run beside
+under rules that ask for it.
 
-An operator with ``L_i = 0`` or ``P_i = 0`` is free: it takes no time and holds nothing, but passes precedence on. All
-rules agree on that, and on this: what takes no time disturbs nobody.
+An operator with ``L_i = 0`` or ``P_i = 0`` is free: it takes no time and holds nothing, but passes
+precedence on. All rules agree on that, and on this: what takes no time disturbs nobody.
 """
 
 import math
@@ -30,7 +32,8 @@ RULES: tuple[str, ...] = tuple(RULE)
 KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"tensor": ("tensor",), "vector": ("vector",), "both": ("tensor", "vector"), "none": ()}
 )
-# An answer within this share of its lower bound is called optimal: times are binary fractions, sums of them round.
+# An answer within this share of its lower bound is called optimal: times are binary fractions, sums
+# of them round.
 ROUNDING = 1e-9
 # Thirty years: no operator takes longer, and squares of times stay far within 64-bit floats.
 MOST_SECONDS = 1e9
@@ -65,7 +68,8 @@ class ScheduledOperator:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleProblem:
-    """Operators, the edges between them by position, and the chip's cores; refuses what cannot be scheduled."""
+    """Operators, the edges between them by position, and the chip's cores; refuses what cannot be
+    scheduled."""
 
     rules: Rules
     tensor_cores: int
@@ -81,11 +85,19 @@ class ScheduleProblem:
         for index, (first, then) in enumerate(self.edges):
             for end in (first, then):
                 if not 0 <= end < len(self.operators):
-                    raise InputError(f"edges[{index}]", f"there is no operator number {end}", "name one that exists")
+                    raise InputError(
+                        f"edges[{index}]",
+                        f"there is no operator number {end}",
+                        "name one that exists",
+                    )
         cycle = find_cycle(len(self.operators), self.edges)
         if cycle:
             names = " -> ".join(f"'{self.operators[i].id}'" for i in cycle)
-            raise InputError("edges", f"operators wait for each other in a cycle: {names}", "remove one of its edges")
+            raise InputError(
+                "edges",
+                f"operators wait for each other in a cycle: {names}",
+                "remove one of its edges",
+            )
         if self.beside:
             _check_beside(self)
 
@@ -104,14 +116,29 @@ def _check_operators(problem: ScheduleProblem) -> None:
     for index, operator in enumerate(problem.operators):
         where = f"operators[{index}]"
         if operator.id in seen:
-            raise InputError(f"{where}.id", f"the id '{operator.id}' appears twice", "give every operator its own")
+            raise InputError(
+                f"{where}.id",
+                f"the id '{operator.id}' appears twice",
+                "give every operator its own",
+            )
         seen.add(operator.id)
         if operator.core not in CORES:
             raise unknown_name(f"{where}.core", "core", str(operator.core), CORES)
-        for name, time in (("one_core_s", operator.one_core_s), ("all_cores_s", operator.all_cores_s)):
+        for name, time in (
+            ("one_core_s", operator.one_core_s),
+            ("all_cores_s", operator.all_cores_s),
+        ):
             if not (math.isfinite(time) and 0 <= time <= MOST_SECONDS):
-                raise InputError(f"{where}.{name}", f"{time!r} is not a time", f"give 0 to {MOST_SECONDS:g} seconds")
-        if not 0 <= operator.hbm_s <= min(operator.one_core_s, operator.all_cores_s) * (1 + ROUNDING):
+                raise InputError(
+                    f"{where}.{name}",
+                    f"{time!r} is not a time",
+                    f"give 0 to {MOST_SECONDS:g} seconds",
+                )
+        if (
+            not 0
+            <= operator.hbm_s
+            <= min(operator.one_core_s, operator.all_cores_s) * (1 + ROUNDING)
+        ):
             raise InputError(
                 f"{where}.hbm_s",
                 f"{operator.hbm_s!r} s of HBM do not fit into the operator's time",
@@ -119,7 +146,9 @@ def _check_operators(problem: ScheduleProblem) -> None:
             )
         if operator.collective and operator.one_core_s != operator.all_cores_s:
             raise InputError(
-                where, f"'{operator.id}' uses no core but has two times", "give a collective the same time twice"
+                where,
+                f"'{operator.id}' uses no core but has two times",
+                "give a collective the same time twice",
             )
         for kind in KINDS[operator.core]:
             if problem.cores(kind) < 1:
@@ -131,16 +160,23 @@ def _check_operators(problem: ScheduleProblem) -> None:
 
 
 def _check_beside(problem: ScheduleProblem) -> None:
-    """A collective names operators with cores, each is named once, and the groups can run one after another."""
+    """A collective names operators with cores, each is named once, and the groups can run one after
+    another."""
     named: set[int] = set()
     for collective, other in problem.beside:
         if not (0 <= collective < len(problem.operators) and 0 <= other < len(problem.operators)):
-            raise InputError("beside", f"there is no operator number {max(collective, other)}", "name one that exists")
+            raise InputError(
+                "beside",
+                f"there is no operator number {max(collective, other)}",
+                "name one that exists",
+            )
         who, whom = problem.operators[collective], problem.operators[other]
         where = f"operators[{collective}].beside"
         if who.core != "none":
             raise InputError(
-                where, f"'{who.id}' is not a collective", "only an operator of core none may have this key"
+                where,
+                f"'{who.id}' is not a collective",
+                "only an operator of core none may have this key",
             )
         if whom.core == "none" or whom.network or other in named:
             what = "is named twice" if other in named else "uses the network itself"
@@ -148,12 +184,15 @@ def _check_beside(problem: ScheduleProblem) -> None:
         named.add(other)
     if groups_in_turn(len(problem.operators), problem.edges, problem.beside) is None:
         raise InputError(
-            "beside", "a collective waits for an operator that it should overlap", "name operators it may overlap"
+            "beside",
+            "a collective waits for an operator that it should overlap",
+            "name operators it may overlap",
         )
 
 
 def find_cycle(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """A closed walk i -> ... -> i along edges, or an empty list; the same edges always give the same one."""
+    """A closed walk i -> ... -> i along edges, or an empty list; the same edges always give the
+    same one."""
     after: list[list[int]] = [[] for _ in range(count)]
     for first, then in edges:
         after[first].append(then)
@@ -181,7 +220,8 @@ def find_cycle(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """When and how one operator runs; a core number is there when it runs on one core of that kind."""
+    """When and how one operator runs; a core number is there when it runs on one core of that
+    kind."""
 
     id: str
     spread: bool
@@ -226,8 +266,11 @@ class Schedule:
 
     @property
     def status(self) -> Status:
-        """In one word: ``optimal`` (proved), ``feasible`` (the bound is lower), or ``list``: more was not tried."""
-        return "optimal" if self.optimal else "list" if self.effort.method == "large" else "feasible"
+        """In one word: ``optimal`` (proved), ``feasible`` (the bound is lower), or ``list``: more
+        was not tried."""
+        return (
+            "optimal" if self.optimal else "list" if self.effort.method == "large" else "feasible"
+        )
 
     def document(self) -> dict[str, Any]:
         """The answer as ``phaze.schedule/1``."""

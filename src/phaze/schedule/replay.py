@@ -1,8 +1,10 @@
-"""From decisions to slots: the operators of a component in order of start, replayed with their times in seconds.
+"""From decisions to slots: the operators of a component in order of start, replayed with their
+times in seconds.
 
-Each operator starts at the earliest moment, not before the one that was started before it, at which what is below it
-has ended and what it holds is free. Starts are maxima and order statistics of earlier ends, so with times no longer
-than the rounded ones no end is later than in rounded times."""
+Each operator starts at the earliest moment, not before the one that was started before it, at which
+what is below it has ended and what it holds is free. Starts are maxima and order statistics of
+earlier ends, so with times no longer than the rounded ones no end is later than in rounded
+times."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +16,8 @@ from phaze.schedule.problem import ScheduledOperator, ScheduleProblem, Slot
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One step: its operator in the component, way to run, start, end, and the core of each resource it has alone."""
+    """One step: its operator in the component, way to run, start, end, and the core of each
+    resource it has alone."""
 
     operator: int
     mode: int
@@ -24,9 +27,13 @@ class Played:
 
 
 def play(
-    part: Component, steps: Sequence[tuple[int, int]], times: Sequence[tuple[float, float]], begin: float
+    part: Component,
+    steps: Sequence[tuple[int, int]],
+    times: Sequence[tuple[float, float]],
+    begin: float,
 ) -> list[Played]:
-    """The steps with ``times`` of each way to run, from ``begin`` on; whole times give whole starts and ends."""
+    """The steps with ``times`` of each way to run, from ``begin`` on; whole times give whole starts
+    and ends."""
     cores = [[begin] * min(count, len(part)) for count in part.cores]
     ends = [begin] * len(part)
     now, found = begin, []
@@ -39,7 +46,9 @@ def play(
         ends[i] = start + times[i][mode]
         taken: list[int | None] = []
         for free, code in zip(cores, part.holds[i][mode], strict=True):
-            core = next((c for c, at in enumerate(free) if at <= start), None) if code == 1 else None
+            core = (
+                next((c for c, at in enumerate(free) if at <= start), None) if code == 1 else None
+            )
             taken.append(core)
             if core is not None:
                 free[core] = ends[i]
@@ -57,12 +66,20 @@ def makespan_of(part: Component, steps: Sequence[tuple[int, int]]) -> int:
 def replay(
     problem: ScheduleProblem, part: Component, steps: Sequence[tuple[int, int]], begin_s: float
 ) -> list[tuple[int, Slot]]:
-    """The slots of a component that begins at ``begin_s``, each with its operator's position in the problem."""
+    """The slots of a component that begins at ``begin_s``, each with its operator's position in the
+    problem."""
     found = []
     for step in play(part, steps, part.times_s, begin_s):
         at = part.order.operators[step.operator]
         tensor, vector, _ = step.cores
-        found.append((at, Slot(problem.operators[at].id, step.mode == 1, step.start, step.end, tensor, vector)))
+        found.append(
+            (
+                at,
+                Slot(
+                    problem.operators[at].id, step.mode == 1, step.start, step.end, tensor, vector
+                ),
+            )
+        )
     return found
 
 
@@ -82,5 +99,7 @@ def complete(problem: ScheduleProblem, costly: Sequence[tuple[int, Slot]]) -> tu
         before[then].append(first)
     for i in topological(count, problem.edges):
         if i not in slots:
-            slots[i] = _free_slot(problem.operators[i], max((slots[k].end_s for k in before[i]), default=0.0))
+            slots[i] = _free_slot(
+                problem.operators[i], max((slots[k].end_s for k in before[i]), default=0.0)
+            )
     return tuple(slots[i] for i in range(count))

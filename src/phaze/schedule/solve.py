@@ -1,20 +1,22 @@
-"""From a problem to a proved schedule: contract, cut into series, and solve each component by what suffices.
+"""From a problem to a proved schedule: contract, cut into series, and solve each component by what
+suffices.
 
 Of each component, in this order, until upper and lower bound meet (``solve_part``):
 
 1. critical path and load, and a quick list schedule;
 2. the antichain dual;
 3. all order ideals, the backward sweep g, and labels with deepening goals (``labels.py``);
-4. where a first effort was not enough and spread operators run alone: phases (``phases.py``), then labels again with
-   all their effort;
-5. where there are more ideals than ``most_ideals``, more than 63 operators, or all effort is used up: a longer local
-   search, and CP-SAT within its deterministic time.
+4. where a first effort was not enough and spread operators run alone: phases (``phases.py``), then
+   labels again with all their effort;
+5. where there are more ideals than ``most_ideals``, more than 63 operators, or all effort is used
+   up: a longer local search, and CP-SAT within its deterministic time.
 
 More than 2,000 operators get a list schedule and the cheap bounds only (``large.py``).
 
-Whatever happens there is an answer: the best schedule found and the greatest bound proved. The bound of the whole is
-the sum over components (``order.py``), and it uses no schedule. Where the rules share HBM a component is no shorter
-than the time of its bytes (``rules.py``): that is one more bound, and the next component begins no sooner."""
+Whatever happens there is an answer: the best schedule found and the greatest bound proved. The
+bound of the whole is the sum over components (``order.py``), and it uses no schedule. Where the
+rules share HBM a component is no shorter than the time of its bytes (``rules.py``): that is one
+more bound, and the next component begins no sooner."""
 
 import math
 from collections.abc import MutableMapping
@@ -37,7 +39,8 @@ from phaze.schedule.replay import complete, replay
 Scheduler = Literal["exact", "list", "cpsat", "ilp"]
 # Components with equal keys have equal times to 1e-12, so their makespans are equal to this.
 SAME = 1e-11
-# With more ideals labels are dear, so a list schedule is looked for longer first; no answer depends on it.
+# With more ideals labels are dear, so a list schedule is looked for longer first; no answer depends
+# on it.
 MANY_IDEALS = 20_000
 # Comparisons that labels get before phases are tried, and again after them.
 FIRST_LABELS = 2_000_000
@@ -48,8 +51,8 @@ METHODS = ("none", "serial", "bounds", "labels", "phases", "list", "cpsat", "ilp
 class Limits:
     """How much may be spent on one component, in numbers that do not depend on the machine.
 
-    ``cpsat`` is in CP-SAT's own unit of work, some seconds of one core; interleaved sub-solvers may use several times
-    as much.
+    ``cpsat`` is in CP-SAT's own unit of work, some seconds of one core; interleaved sub-solvers may
+    use several times as much.
     """
 
     most_ideals: int = 300_000
@@ -86,11 +89,15 @@ Known = MutableMapping[str, KnownPart]
 
 
 def solve(
-    problem: ScheduleProblem, scheduler: Scheduler = "exact", limits: Limits | None = None, known: Known | None = None
+    problem: ScheduleProblem,
+    scheduler: Scheduler = "exact",
+    limits: Limits | None = None,
+    known: Known | None = None,
 ) -> Schedule:
     """The best schedule found for ``problem``, checked, with its lower bound.
 
-    ``known`` keeps answers of components by their canonical key, so that equal components are solved once.
+    ``known`` keeps answers of components by their canonical key, so that equal components are
+    solved once.
     """
     limits = limits or Limits()
     if problem.rule.one_queue:
@@ -113,10 +120,14 @@ def _serial(problem: ScheduleProblem) -> Schedule:
         length = 0.0 if operator.free else operator.all_cores_s
         slots[i] = Slot(operator.id, True, now, now + length, None, None)
         now += length
-    return Schedule(problem.rules, now, now, tuple(slots[i] for i in sorted(slots)), Effort("serial"))
+    return Schedule(
+        problem.rules, now, now, tuple(slots[i] for i in sorted(slots)), Effort("serial")
+    )
 
 
-def _solve(problem: ScheduleProblem, scheduler: Scheduler, limits: Limits, known: Known | None) -> Schedule:
+def _solve(
+    problem: ScheduleProblem, scheduler: Scheduler, limits: Limits, known: Known | None
+) -> Schedule:
     asked, problem = problem, in_turn(problem)
     parts = [part_of(problem, order) for order in series(contract(problem))]
     now, bound, slots, answers = 0.0, 0.0, [], []
@@ -137,7 +148,9 @@ def _solve(problem: ScheduleProblem, scheduler: Scheduler, limits: Limits, known
     return Schedule(asked.rules, now, min(bound, now), complete(problem, slots), effort)
 
 
-def _remembered(part: Component, scheduler: Scheduler, limits: Limits, known: Known | None) -> PartAnswer:
+def _remembered(
+    part: Component, scheduler: Scheduler, limits: Limits, known: Known | None
+) -> PartAnswer:
     if known is None or len(part) == 1:
         return solve_part(part, scheduler, limits)
     from phaze.schedule.key import canonical
@@ -154,7 +167,9 @@ def _remembered(part: Component, scheduler: Scheduler, limits: Limits, known: Kn
     steps = tuple((order[at], mode) for at, mode in found.steps)
     scale, answer = total / found.total, found.answer
     same = total == found.total
-    best = Decisions(steps, answer.best.makespan if same else math.ceil(answer.best.makespan * scale))
+    best = Decisions(
+        steps, answer.best.makespan if same else math.ceil(answer.best.makespan * scale)
+    )
     bound = answer.bound if same else answer.bound * scale * (1 - SAME)
     return PartAnswer(best, bound, answer.method, answer.ideals, answer.labels)
 
@@ -165,7 +180,9 @@ def _alone(part: Component) -> PartAnswer:
     return PartAnswer(Decisions(((0, mode),), least), least, "bounds")
 
 
-def solve_part(part: Component, scheduler: Scheduler = "exact", limits: Limits | None = None) -> PartAnswer:
+def solve_part(
+    part: Component, scheduler: Scheduler = "exact", limits: Limits | None = None
+) -> PartAnswer:
     """The answer for one series component."""
     limits = limits or Limits()
     if len(part) == 1:
@@ -193,7 +210,9 @@ def _exact(part: Component, best: Decisions, bounds: Bounds, limits: Limits) -> 
     if ideals is None or len(ideals) > MANY_IDEALS:
         # Labels will be dear, or there are none: look longer for a schedule that meets the bound.
         work = limits.list_work if ideals is None else limits.list_work // 10
-        best = min(best, list_schedule(part, tables, bound, work), key=lambda decisions: decisions.makespan)
+        best = min(
+            best, list_schedule(part, tables, bound, work), key=lambda decisions: decisions.makespan
+        )
     if ideals is not None and bound < best.makespan:
         ideal_count = len(ideals)
         paired = part.alone and ideal_count <= limits.most_paired
@@ -205,17 +224,28 @@ def _exact(part: Component, best: Decisions, bounds: Bounds, limits: Limits) -> 
             best, bound = phased.best, phased.bound
             if bound < best.makespan and effort < limits.label_effort:
                 deep = deepen(
-                    part, tables, ideals, bounds.credits, best, bound, limits.most_labels, limits.label_effort
+                    part,
+                    tables,
+                    ideals,
+                    bounds.credits,
+                    best,
+                    bound,
+                    limits.most_labels,
+                    limits.label_effort,
                 )
                 best, bound, labels = deep.best, deep.bound, max(labels, deep.labels)
         if bound >= best.makespan:
-            return PartAnswer(best, bound, "labels" if deep.proved else "phases", ideal_count, labels)
+            return PartAnswer(
+                best, bound, "labels" if deep.proved else "phases", ideal_count, labels
+            )
     if bound >= best.makespan:
         return PartAnswer(best, bound, "bounds", ideal_count, labels)
     return _cpsat(part, best, bound, limits, ideal_count, labels)
 
 
-def _cpsat(part: Component, best: Decisions, bound: int, limits: Limits, ideals: int, labels: int) -> PartAnswer:
+def _cpsat(
+    part: Component, best: Decisions, bound: int, limits: Limits, ideals: int, labels: int
+) -> PartAnswer:
     if limits.cpsat <= 0:
         return PartAnswer(best, bound, "labels" if labels else "list", ideals, labels)
     from phaze.schedule.cpsat import solve_cpsat

@@ -1,7 +1,8 @@
-"""Schedules that were solved, by all that they depend on: who asks for the same pass again has its schedule at once.
+"""Schedules that were solved, by all that they depend on: who asks for the same pass again has its
+schedule at once.
 
-The same problem, scheduler and limits give the same schedule, so no answer depends on what is remembered. It lives
-within one process, and nothing is read from a file.
+The same problem, scheduler and limits give the same schedule, so no answer depends on what is
+remembered. It lives within one process, and nothing is read from a file.
 """
 
 from collections.abc import Iterable

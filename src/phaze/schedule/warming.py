@@ -12,7 +12,8 @@ from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
 from phaze.schedule.solve import Limits, solve_part
 
-# Two tensor cores for three equal-rank products beside vector work: neither bound meets a list schedule.
+# Two tensor cores for three equal-rank products beside vector work: neither bound meets a list
+# schedule.
 SMALL = (("a", 3.0, 2.0), ("b", 5.0, 3.0), ("c", 4.0, 4.0), ("d", 7.0, 4.0), ("e", 2.0, 1.5))
 
 

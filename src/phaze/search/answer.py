@@ -1,8 +1,8 @@
 """The best chip of a finished search: ties broken, and the least memory that keeps its score.
 
-Chips whose scores are equal to 1e-9 are ordered by area, then by the HBM that they need, then by number. Under an
-objective that counts time alone a chip was evaluated with the most memory, which never slows; the least HBM is then
-found by evaluating its models again with less.
+Chips whose scores are equal to 1e-9 are ordered by area, then by the HBM that they need, then by
+number. Under an objective that counts time alone a chip was evaluated with the most memory, which
+never slows; the least HBM is then found by evaluating its models again with less.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from phaze.search.state import TIE, SearchState
 
 @dataclass(frozen=True, slots=True)
 class BestDesign:
-    """The chip, its memory (position in the job's list), its score, and for each model the configuration it runs in."""
+    """The chip, its memory (position in the job's list), its score, and for each model the
+    configuration it runs in."""
 
     chip: int
     hbm: int
@@ -24,14 +25,18 @@ class BestDesign:
     ran: tuple[ModelRun, ...]
 
 
-def _least(state: SearchState, opened: ChipEvaluation, model: int, hbm: int, near: float) -> ModelRun | None:
-    """The best configuration of a model with that memory, among those that may have a value of ``near``; the first of
-    equals."""
+def _least(
+    state: SearchState, opened: ChipEvaluation, model: int, hbm: int, near: float
+) -> ModelRun | None:
+    """The best configuration of a model with that memory, among those that may have a value of
+    ``near``; the first of equals."""
     memory = state.memories.index(hbm) if hbm in state.memories else len(state.memories) - 1
     bounds = state.values(model, np.array([opened.chip]))[:, memory, 0]
     rates, best, task = state.rates.at(hbm, opened.chip), None, opened.tasks[model]
     for configuration in np.argsort(bounds, kind="stable").tolist():
-        if bounds[configuration] > near or (best is not None and bounds[configuration] >= best.value):
+        if bounds[configuration] > near or (
+            best is not None and bounds[configuration] >= best.value
+        ):
             break
         floor_j = float(state.floors[model][task.configurations[configuration].graph, opened.chip])
         below_s = float(rates.last_s(near, floor_j)) * (1 + BARELY) if near < float("inf") else near
@@ -40,11 +45,15 @@ def _least(state: SearchState, opened: ChipEvaluation, model: int, hbm: int, nea
         priced = opened.price(model, configuration, hbm, below_s)
         value = float(rates.value(np.asarray(priced.batch_s), priced.dynamic_j))
         if value < (float("inf") if best is None else best.value):
-            best = ModelRun(configuration, priced.batch_s, priced.dynamic_j, value, float(bounds[configuration]))
+            best = ModelRun(
+                configuration, priced.batch_s, priced.dynamic_j, value, float(bounds[configuration])
+            )
     return best
 
 
-def _with_memory(state: SearchState, opened: ChipEvaluation, found: Evaluated, hbm: int) -> tuple[ModelRun, ...] | None:
+def _with_memory(
+    state: SearchState, opened: ChipEvaluation, found: Evaluated, hbm: int
+) -> tuple[ModelRun, ...] | None:
     """The models' best configurations with that memory, if their score is as good, or None."""
     ran = []
     for model, evaluated in enumerate(found.ran):
@@ -61,7 +70,9 @@ def lean(state: SearchState, found: Evaluated) -> tuple[int, tuple[ModelRun, ...
     """The least memory that keeps the score, and the configurations with it."""
     pricing = state.open(found.chip)  # what its layers take hangs on no memory
     for hbm in range(found.hbm):
-        if not state.rates.rate[hbm, found.chip] < float("inf"):  # a memory that the chip may not have
+        if not state.rates.rate[hbm, found.chip] < float(
+            "inf"
+        ):  # a memory that the chip may not have
             continue
         ran = _with_memory(state, pricing, found, hbm)
         if ran is not None:

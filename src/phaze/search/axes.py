@@ -1,7 +1,7 @@
 """The axes of a space: each field of a chip that varies, as a list of values or as a range.
 
-A range is ``{from, to, times}`` (each value the one before, times a factor) or ``{from, to, step}``; quantities may
-have units: ``{from = "1 MiB", to = "128 MiB", times = 2}``.
+A range is ``{from, to, times}`` (each value the one before, times a factor) or ``{from, to,
+step}``; quantities may have units: ``{from = "1 MiB", to = "128 MiB", times = 2}``.
 """
 
 from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
@@ -75,7 +75,8 @@ Clocks = ClockRange | Annotated[list[Hertz], Field(min_length=1)]
 
 
 class AxesTable(Document):
-    """The values of each varied field; what is not given is the base chip's, core buffers by the space's rule."""
+    """The values of each varied field; what is not given is the base chip's, core buffers by the
+    space's rule."""
 
     tensor_cores: Axis
     rows: Axis
@@ -106,16 +107,19 @@ class ClusterAxesTable(Document):
     operand_buffer: Annotated[BufferSizes, Field(description="of an array")]
     registers: Annotated[BufferSizes, Field(description="of a cluster, half of them for sums")]
     global_buffer: BufferSizes
-    global_width: Annotated[list[Positive], Field(min_length=1, max_length=1000, description="bytes a cycle")]
+    global_width: Annotated[
+        list[Positive], Field(min_length=1, max_length=1000, description="bytes a cycle")
+    ]
     hbm_stacks: Counts
     links: Annotated[list[BytesPerSecond], Field(min_length=1, max_length=1000)]
 
 
 class AxisField(NamedTuple):
-    """A field of chips that may be an axis: what a file calls it, the field, and whether it is stated in whole numbers.
+    """A field of chips that may be an axis: what a file calls it, the field, and whether it is
+    stated in whole numbers.
 
-    A field is a column of :class:`phaze.hardware.columns.ChipColumns`, or ``array_bytes``, the operand buffer of one
-    array."""
+    A field is a column of :class:`phaze.hardware.columns.ChipColumns`, or ``array_bytes``, the
+    operand buffer of one array."""
 
     name: str
     field: str

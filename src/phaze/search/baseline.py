@@ -1,4 +1,5 @@
-"""Several models are compared by what they reach relative to a baseline: a chip's values, or each model's own best."""
+"""Several models are compared by what they reach relative to a baseline: a chip's values, or each
+model's own best."""
 
 from dataclasses import replace
 
@@ -13,7 +14,9 @@ from phaze.search.shortage import nothing_found
 from phaze.search.task import SearchJob, tasks_for
 
 
-def own_bests(job: SearchJob, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> list[float]:
+def own_bests(
+    job: SearchJob, engine: Evaluate = in_process, deadline: Deadline = NEVER
+) -> list[float]:
     """The best value of each model alone in the job's space, to the job's gap."""
     bests = []
     for task in job.models:
@@ -29,7 +32,8 @@ def own_bests(job: SearchJob, engine: Evaluate = in_process, deadline: Deadline 
 
 
 def scale_for(job: SearchJob, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> Scale:
-    """The objective with its models' weights, sequences, and where it needs them their values on the baseline.
+    """The objective with its models' weights, sequences, and where it needs them their values on
+    the baseline.
 
     ``engine`` and ``deadline`` are for the searches that this may take.
     """
@@ -44,10 +48,16 @@ def scale_for(job: SearchJob, engine: Evaluate = in_process, deadline: Deadline 
     chip = job.baseline or job.space.chip_named(objective.baseline)
     chip = with_constants(chip, job.space.base)
     try:
-        values = within(deadline, lambda: [value_on(task, chip, objective) for task in tasks_for(job, chip)])
+        values = within(
+            deadline, lambda: [value_on(task, chip, objective) for task in tasks_for(job, chip)]
+        )
     except OutOfTime:
         raise nothing_in_time(SCHEMA) from None
     for task, value in zip(models, values, strict=True):
         if value == float("inf"):
-            raise InputError("objective.baseline", f"{task.name} does not fit on {chip.name}", "choose another chip")
+            raise InputError(
+                "objective.baseline",
+                f"{task.name} does not fit on {chip.name}",
+                "choose another chip",
+            )
     return scale_of(objective, weights, sequences, values)

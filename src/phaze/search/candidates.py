@@ -1,17 +1,20 @@
 """The chips of a comparison, each with the constants that it is priced with.
 
-A search gives every chip of a space the constants of the space's base chip; a chip that was measured has its own. Side
-by side the two would not be like for like (H100 reaches 0.56 of its peak in training, a data sheet says 0.80), so by
-default all chips of a comparison have those that the search used:
+A search gives every chip of a space the constants of the space's base chip; a chip that was
+measured has its own. Side by side the two would not be like for like (H100 reaches 0.56 of its peak
+in training, a data sheet says 0.80), so by default all chips of a comparison have those that the
+search used:
 
-    space       the constants of the space's base chip for every chip: what a search prices its chips with
+    space       the constants of the space's base chip for every chip: what a search prices its
+                chips with
     baseline    those of the first chip for every chip
     own         those of each chip, where it was measured, the data sheet's elsewhere
     datasheet, ideal    the same shares for all: a study whose ``cost.basis`` says so
 
-Constants borrowed from another chip are as far off as a data sheet's. A study whose times are ideal has no others. How
-far off that is are the held-back runs of the kind (:mod:`phaze.evaluate.bands`), over all layouts; of a chip that was
-not measured at least 20 %, for most of a space was never built.
+Constants borrowed from another chip are as far off as a data sheet's. A study whose times are ideal
+has no others. How far off that is are the held-back runs of the kind (:mod:`phaze.evaluate.bands`),
+over all layouts; of a chip that was not measured at least 20 %, for most of a space was never
+built.
 """
 
 from collections.abc import Sequence
@@ -34,7 +37,8 @@ MEASURED: tuple[Trusted, ...] = ("calibrated", "fitted")
 
 @dataclass(frozen=True, slots=True)
 class ComparedChip:
-    """A chip to be compared; ``own_links``: it is priced on its own links, as the search that found it did."""
+    """A chip to be compared; ``own_links``: it is priced on its own links, as the search that found
+    it did."""
 
     chip: Chip
     trust: Provenance
@@ -44,7 +48,8 @@ class ComparedChip:
 
 @dataclass(frozen=True, slots=True)
 class ChipToCompare:
-    """A chip that someone wants compared, and whether its links were an axis of the space it was found in."""
+    """A chip that someone wants compared, and whether its links were an axis of the space it was
+    found in."""
 
     chip: Chip
     own_links: bool = False
@@ -56,16 +61,24 @@ def require_basis(job: SearchJob, basis: str) -> Common:
         if basis == known:
             ideal = job.models[0].training.machine.basis == "ideal"
             if ideal and known in ("baseline", "own", "datasheet"):
-                raise InputError("--basis", f"the study's times are ideal and know no {basis!r}", "search with another")
+                raise InputError(
+                    "--basis",
+                    f"the study's times are ideal and know no {basis!r}",
+                    "search with another",
+                )
             return known
     raise unknown_name("--basis", "basis", basis, COMMON)
 
 
 def with_constants(chip: Chip, owner: Chip) -> Chip:
-    """The chip with another one's measured constants, and what software leaves of its rate as on that one; a clock that
-    was measured is of its own chip alone."""
+    """The chip with another one's measured constants, and what software leaves of its rate as on
+    that one; a clock that was measured is of its own chip alone."""
     plain = without_measurements(chip)
-    return replace(plain, calibration=owner.calibration, software_of=None if chip.lumped_share else owner.technology)
+    return replace(
+        plain,
+        calibration=owner.calibration,
+        software_of=None if chip.lumped_share else owner.technology,
+    )
 
 
 def _band(basis: Trusted, task: ModelTask) -> float:
@@ -74,11 +87,16 @@ def _band(basis: Trusted, task: ModelTask) -> float:
     return band if basis in MEASURED else max(band, BANDS[basis])
 
 
-def candidates_of(job: SearchJob, chips: Sequence[ChipToCompare], basis: Common = "space") -> list[ComparedChip]:
+def candidates_of(
+    job: SearchJob, chips: Sequence[ChipToCompare], basis: Common = "space"
+) -> list[ComparedChip]:
     """The chips as they are priced; the first is the baseline."""
     task = job.models[0]
     if task.training.machine.basis == "ideal":
-        return [ComparedChip(one.chip, provenance_of(None, "ideal"), one.chip.name, one.own_links) for one in chips]
+        return [
+            ComparedChip(one.chip, provenance_of(None, "ideal"), one.chip.name, one.own_links)
+            for one in chips
+        ]
     base, candidates = job.space.base, []
     for one in chips:
         owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)

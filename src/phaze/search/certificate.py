@@ -1,17 +1,19 @@
-"""The certificate: how every chip of a space was closed, the bound of all, and the gap that is left.
+"""The certificate: how every chip of a space was closed, the bound of all, and the gap that is
+left.
 
 area, power, cost   combinations of the axes that the space's rules leave out
-memory     no configuration of some model fits on any number of its devices, or no memory of the study is within the
-           space's price: its bound is infinite
-bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and "dual" (under
-           rules cluster "cut")
+memory     no configuration of some model fits on any number of its devices, or no memory of the
+           study is within the space's price: its bound is infinite
+bound      its lower bound is above the cut-off, best * (1 - gap asked for): steps "cheap" and
+           "dual" (under rules cluster "cut")
 evaluated  opened: exact schedules and placements; its lower bound is what these proved
 failed     opened, and its evaluation raised an error: its bound stays
 open       only in a run that was stopped early
 
 lower bound = least over all chips of the bound that closed it, and the best score itself
 gap         = 1 - lower bound / best score
-near        = chips within 1 % of the best score: at least those evaluated whose score is, at most those whose lower
+near        = chips within 1 % of the best score: at least those evaluated whose score is, at most
+            those whose lower
               bound is
 """
 
@@ -64,7 +66,8 @@ class Certificate:
 
 
 def closed_chips(state: SearchState, best: float | None = None) -> PrunedChips:
-    """Every chip of the space, in order; ``best`` is the score of the answer, else that of the best evaluated chip."""
+    """Every chip of the space, in order; ``best`` is the score of the answer, else that of the best
+    evaluated chip."""
     bounds, cut = state.scores(), state.cut if best is None else state.cut_at(best)
     steps = np.full(len(bounds), STEPS.index("cheap"), np.uint8)
     steps[list(state.dual)] = STEPS.index("dual" if table_decides(state.job) else "cut")
@@ -93,7 +96,8 @@ class _Sums:
 
 
 def _summed(closed: Sequence[PrunedChip], near: float) -> _Sums:
-    """In one pass over the list: the least bound, chips by reason, chips whose bound is at most ``near``."""
+    """In one pass over the list: the least bound, chips by reason, chips whose bound is at most
+    ``near``."""
     if isinstance(closed, PrunedChips):
         least = float(closed.bounds.min(initial=np.inf))
         fits = np.isfinite(closed.bounds) & (closed.bounds <= near)
@@ -116,8 +120,8 @@ def certificate_of(
     left_out: Mapping[str, int],
     boxed: BoxedChips | None = None,
 ) -> Certificate:
-    """The certificate of a list of closed chips; ``left_out``: combinations that the space's rules leave out, ``boxed``
-    chips that are in no list because whole boxes of them were pruned."""
+    """The certificate of a list of closed chips; ``left_out``: combinations that the space's rules
+    leave out, ``boxed`` chips that are in no list because whole boxes of them were pruned."""
     boxed = boxed or BoxedChips()
     sums, reach = _summed(closed, best * (1 + WITHIN)), best * (1 + WITHIN)
     reached = max(1, sum(one.score <= reach and not one.error for one in evaluated))

@@ -1,6 +1,7 @@
 """The chips of a space: figures of all of them as columns, or one of them as a value.
 
-A chip has the base chip's technology. What the rules leave out for area counts dies without edge for their stacks too.
+A chip has the base chip's technology. What the rules leave out for area counts dies without edge
+for their stacks too.
 """
 
 from collections.abc import Mapping
@@ -42,10 +43,12 @@ from phaze.search.space import Described, Space
 
 @dataclass(frozen=True, slots=True)
 class SpaceChips:
-    """Chips of a space and the clocks they run at; ``factors`` make them other than the model has them.
+    """Chips of a space and the clocks they run at; ``factors`` make them other than the model has
+    them.
 
-    ``left_out``: combinations that each rule leaves out. Of a space that is looked at in boxes only some chips:
-    ``numbers`` are those of their combinations, ascending, and there are so many ``others``.
+    ``left_out``: combinations that each rule leaves out. Of a space that is looked at in boxes only
+    some chips: ``numbers`` are those of their combinations, ascending, and there are so many
+    ``others``.
     """
 
     space: Space
@@ -84,7 +87,8 @@ class SpaceChips:
         return len(self) + self.others
 
     def number(self, index: int) -> int:
-        """What documents call a chip: its place, or where the space is looked at in boxes its combination's number."""
+        """What documents call a chip: its place, or where the space is looked at in boxes its
+        combination's number."""
         return index if self.numbers is None else int(self.numbers[index])
 
     def index_of(self, number: int) -> int | None:
@@ -98,16 +102,25 @@ class SpaceChips:
     def left_out(self) -> dict[str, int]:
         """Combinations that each rule leaves out."""
         rules = self.rules
-        return {"area": rules["area"] + rules["edge"], "power": rules["power"], "cost": rules["cost"]}
+        return {
+            "area": rules["area"] + rules["edge"],
+            "power": rules["power"],
+            "cost": rules["cost"],
+        }
 
     def taken(self, index: NDArray[Any]) -> "SpaceChips":
         """Some of its chips, nothing left out."""
         held = self.held_hz[index]
-        return SpaceChips(self.space, self.chips.taken(index), self.area_mm2[index], held, factors=self.factors)
+        return SpaceChips(
+            self.space, self.chips.taken(index), self.area_mm2[index], held, factors=self.factors
+        )
 
     def at(self, numbers: list[int]) -> "SpaceChips":
         """Combinations by number, whether or not the space keeps them."""
-        return replace(as_chips(self.space, self.space.numbered(np.array(numbers, np.int64))), factors=self.factors)
+        return replace(
+            as_chips(self.space, self.space.numbered(np.array(numbers, np.int64))),
+            factors=self.factors,
+        )
 
     def refusals(self) -> list[str | None]:
         """Why the space does not keep each of these combinations, or None where it does."""
@@ -123,7 +136,8 @@ class SpaceChips:
 
     @property
     def _rated(self) -> float:
-        """What the rated clock is multiplied by: with it the bandwidth of the global buffer stays."""
+        """What the rated clock is multiplied by: with it the bandwidth of the global buffer
+        stays."""
         return 1.0 if self.space.base.power_sets_clock else self.factors.clock
 
     def arrays(self) -> ChipSet:
@@ -135,7 +149,11 @@ class SpaceChips:
             hbm_bytes_per_s=chips.hbm_bytes_per_s * by.hbm,
             width=chips.width * (by.shared / self._rated),
         )
-        inside = areas_of(chips, technology).clusters / chips.built if technology.wire_j else self.area_mm2
+        inside = (
+            areas_of(chips, technology).clusters / chips.built
+            if technology.wire_j
+            else self.area_mm2
+        )
         return ChipSet(columns, self.held_hz * by.clock, self.area_mm2, inside)
 
     def chip(self, index: int, hbm_bytes: int = 0) -> Chip:
@@ -162,7 +180,8 @@ class SpaceChips:
         return need_of(self.space, self.rules)
 
     def allowed(self, hbm_bytes: int) -> Flags:
-        """Chips that may have that memory: it is their own, or with it they are within the space's price."""
+        """Chips that may have that memory: it is their own, or with it they are within the space's
+        price."""
         if self.space.memories is not None:
             return np.asarray(self.hbm_bytes == hbm_bytes)
         most = self.space.keep.most_usd
@@ -184,7 +203,9 @@ class SpaceChips:
     def making_kgco2e(self, hbm_bytes: int) -> Floats:
         """The same in carbon."""
         fab, dies = self.space.technology.fab, self.space.base.built.dies
-        memory = float(hbm_bytes) if self.space.memories is None else self.hbm_bytes.astype(np.float64)
+        memory = (
+            float(hbm_bytes) if self.space.memories is None else self.hbm_bytes.astype(np.float64)
+        )
         return manufacturing_kgco2e(self.die_mm2 / dies, dies, memory, fab, load_terms())
 
     def tensor_parts(self) -> int:
@@ -210,8 +231,11 @@ class SpaceChips:
         return tuple(float(values[0]) for values in fields.values())
 
     def columns(self) -> list[NDArray[Any]]:
-        """All that tells its chips apart, 8 bytes a value; the clock held depends on the power limit too."""
-        every = [getattr(self.chips, column.name).astype(np.float64) for column in fields(self.chips)]
+        """All that tells its chips apart, 8 bytes a value; the clock held depends on the power
+        limit too."""
+        every = [
+            getattr(self.chips, column.name).astype(np.float64) for column in fields(self.chips)
+        ]
         scaled = [np.full(len(self), value) for value in astuple(self.factors)]
         return [*every, self.held_hz, *scaled]
 
@@ -226,7 +250,9 @@ class SpaceChips:
 
 def as_chips(space: Space, chips: ChipColumns) -> SpaceChips:
     """Combinations as chips of the space, whether or not it keeps them."""
-    return SpaceChips(space, chips, areas_of(chips, space.technology).total, clocks_of(space, chips))
+    return SpaceChips(
+        space, chips, areas_of(chips, space.technology).total, clocks_of(space, chips)
+    )
 
 
 def kept_at(space: Space, numbers: NDArray[np.int64]) -> SpaceChips:

@@ -1,9 +1,9 @@
 """A space of chips of clusters (``phaze.space/2``).
 
-The axes are clusters; arrays, rows, columns, lanes, operand_buffer (of an array), registers of a cluster; global_buffer
-and global_width; hbm_stacks, each as those of the base; links. Each chip has its own memory, stacks times the size of
-the generation, so the memories of a job are all that occur, and a chip is allowed one of them. Its links are the
-innermost level of the cluster.
+The axes are clusters; arrays, rows, columns, lanes, operand_buffer (of an array), registers of a
+cluster; global_buffer and global_width; hbm_stacks, each as those of the base; links. Each chip has
+its own memory, stacks times the size of the generation, so the memories of a job are all that
+occur, and a chip is allowed one of them. Its links are the innermost level of the cluster.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -27,13 +27,17 @@ SPARES = 12
 
 AXIS_FIELDS = (
     AxisField("clusters", "clusters"), AxisField("arrays", "arrays"), AxisField("rows", "rows"),
-    AxisField("columns", "columns"), AxisField("lanes", "lanes"), AxisField("operand_buffer", "array_bytes"),
+    AxisField("columns", "columns"), AxisField("lanes", "lanes"),
+    AxisField("operand_buffer", "array_bytes"),
     AxisField("registers", "register_bytes"), AxisField("global_buffer", "global_bytes"),
-    AxisField("global_width", "width"), AxisField("hbm_stacks", "stacks"), AxisField("links", "link_bytes_per_s"),
+    AxisField("global_width", "width"), AxisField("hbm_stacks", "stacks"),
+    AxisField("links", "link_bytes_per_s"),
 )  # fmt: skip
 COUNTS = (
-    ("clusters", "clusters"), ("arrays", "arrays"), ("rows", "rows"), ("columns", "columns"), ("lanes", "lanes"),
-    ("operand_bytes", "operand_bytes"), ("register_bytes", "register_bytes"), ("global_buffer_bytes", "global_bytes"),
+    ("clusters", "clusters"), ("arrays", "arrays"), ("rows", "rows"), ("columns", "columns"),
+    ("lanes", "lanes"),
+    ("operand_bytes", "operand_bytes"), ("register_bytes", "register_bytes"),
+    ("global_buffer_bytes", "global_bytes"),
 )  # fmt: skip
 
 
@@ -77,7 +81,9 @@ class ClusterSpace(Space):
             ("links", fields["links"], "B/s"),
         ]
 
-    def frame_of(self, chips: ChipColumns, area_mm2: Floats, held_hz: Floats) -> dict[str, NDArray[Any]]:
+    def frame_of(
+        self, chips: ChipColumns, area_mm2: Floats, held_hz: Floats
+    ) -> dict[str, NDArray[Any]]:
         stacks = chips.stacks.astype(np.int64)
         return {
             **{key: getattr(chips, column).astype(np.int64) for key, column in COUNTS},
@@ -96,15 +102,26 @@ class ClusterSpace(Space):
         points = self.axis_points()
         count, arrays, rows, columns, lanes, stacks = (
             int(column[index])
-            for column in (chips.clusters, chips.arrays, chips.rows, chips.columns, chips.lanes, chips.stacks)
+            for column in (
+                chips.clusters,
+                chips.arrays,
+                chips.rows,
+                chips.columns,
+                chips.lanes,
+                chips.stacks,
+            )
         )
         operand_bytes = chips.operand_bytes[index] / arrays
         name = f"{count}x{arrays}x{rows}x{columns}-l{lanes}"
         name += f"-o{operand_bytes / 1024:.9g}KiB" if len(points["operand_buffer"]) > 1 else ""
-        name += f"-r{chips.register_bytes[index] / 1024:.9g}KiB" if len(points["registers"]) > 1 else ""
+        name += (
+            f"-r{chips.register_bytes[index] / 1024:.9g}KiB" if len(points["registers"]) > 1 else ""
+        )
         name += f"-{chips.global_bytes[index] / 2**20:.9g}MiB"
         name += f"-w{chips.width[index]:.9g}" if len(points["global_width"]) > 1 else ""
         return name + f"-s{stacks}-{chips.link_bytes_per_s[index] / 1e9:.9g}GBs"
 
 
-CLUSTER_SPACE = Format("phaze.space/2", ClusterSpace, "chips of clusters, with area, power and clock")
+CLUSTER_SPACE = Format(
+    "phaze.space/2", ClusterSpace, "chips of clusters, with area, power and clock"
+)

@@ -19,7 +19,8 @@ def _files(folder: Traversable, path: str = "") -> list[tuple[str, Traversable]]
 
 @cache
 def code_digest() -> str:
-    """SHA-256 over every source and data file of phaze: what an answer depends on beside its study."""
+    """SHA-256 over every source and data file of phaze: what an answer depends on beside its
+    study."""
     total = hashlib.sha256()
     for name, entry in sorted(_files(files("phaze")), key=lambda one: one[0]):
         total.update(name.encode() + b"\0" + hashlib.sha256(entry.read_bytes()).digest())

@@ -1,8 +1,10 @@
-"""Chips beside each other: each model under the experts' split and under the best one, relative to the baseline chip.
+"""Chips beside each other: each model under the experts' split and under the best one, relative to
+the baseline chip.
 
-The experts' split (pipeline, data, tensor) and the rule of thumb are those of :mod:`phaze.evaluate.baselines`; their
-microbatch, sequence parallelism and recompute choice are the best that fit, by the study's objective. A ratio is
-throughput over that of the baseline chip under the same kind of placement.
+The experts' split (pipeline, data, tensor) and the rule of thumb are those of
+:mod:`phaze.evaluate.baselines`; their microbatch, sequence parallelism and recompute choice are the
+best that fit, by the study's objective. A ratio is throughput over that of the baseline chip under
+the same kind of placement.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +32,8 @@ GIVEN = "given"
 
 @dataclass(frozen=True, slots=True)
 class GivenPlan:
-    """A plan of a model to be priced: tensor width, even stages, and its microbatch, None: the best."""
+    """A plan of a model to be priced: tensor width, even stages, and its microbatch, None: the
+    best."""
 
     model: str
     tensor: int
@@ -42,10 +45,10 @@ class GivenPlan:
 class ComparisonRow:
     """One model on one chip under one kind of placement; None where nothing fits.
 
-    ``value`` is of a batch, in the objective's unit. ``link_bytes_per_s`` is the flat link that the chip is priced on
-    (under rules cluster the innermost level). ``basis``, ``constants_of`` and ``band``: what its times rest on, whose
-    constants they are, and by how much they may be off. ``family`` is a pipeline family other than 1F1B, interleaved or
-    not.
+    ``value`` is of a batch, in the objective's unit. ``link_bytes_per_s`` is the flat link that the
+    chip is priced on (under rules cluster the innermost level). ``basis``, ``constants_of`` and
+    ``band``: what its times rest on, whose constants they are, and by how much they may be off.
+    ``family`` is a pipeline family other than 1F1B, interleaved or not.
     """
 
     model: str
@@ -72,13 +75,17 @@ class ComparisonRow:
     shard: int | None = None
 
 
-def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Split | None) -> Choose | bool:
-    """How a kind of placement places a configuration, if not by the fastest plan; False where it does not use its
-    width."""
+def _choose(
+    task: ModelTask, configuration: Configuration, kind: str, split: Split | None
+) -> Choose | bool:
+    """How a kind of placement places a configuration, if not by the fastest plan; False where it
+    does not use its width."""
     model = task.graphs[configuration.graph].model
     if kind == "searched":
         return True
-    if task.degrees(configuration):  # usual splits share neither sequences nor experts, and state over all replicas
+    if task.degrees(
+        configuration
+    ):  # usual splits share neither sequences nor experts, and state over all replicas
         return False
     if kind == "experts" and split is not None:
         return lambda problem, prices: experts_plan(problem, model, split, prices)
@@ -89,13 +96,24 @@ def _choose(task: ModelTask, configuration: Configuration, kind: str, split: Spl
 
 
 def _floor_s(task: ModelTask, chip: Chip, timed: bool, graph: int) -> float:
-    """What no batch of a graph undercuts on a chip by the loads of its parts; 0 where they say nothing, or where time
-    alone does not count."""
-    rank_graph, constants, chips = task.graphs[graph], task.training.setting(chip).constants, chip_set([chip])
+    """What no batch of a graph undercuts on a chip by the loads of its parts; 0 where they say
+    nothing, or where time alone does not count."""
+    rank_graph, constants, chips = (
+        task.graphs[graph],
+        task.training.setting(chip).constants,
+        chip_set([chip]),
+    )
     if not timed or not counts_parts(rank_graph):
         return 0.0
-    works = [work for layer in rank_graph.layers for layer_pass in layer.passes for work in layer_pass.works]
-    return float(part_floors(task, rank_graph, PartLoads(cost_table(works, chips, constants), chips))[0])
+    works = [
+        work
+        for layer in rank_graph.layers
+        for layer_pass in layer.passes
+        for work in layer_pass.works
+    ]
+    return float(
+        part_floors(task, rank_graph, PartLoads(cost_table(works, chips, constants), chips))[0]
+    )
 
 
 def best_offers(
@@ -106,15 +124,21 @@ def best_offers(
     objective: Objective,
     parts: Known | None = None,
 ) -> dict[str, Offer | None]:
-    """For each kind of placement the plan of a model with the least value on a chip; ``parts`` keeps schedules."""
+    """For each kind of placement the plan of a model with the least value on a chip; ``parts``
+    keeps schedules."""
     layers = OpenLayers(task, chip, energy_table(chip) if objective.needs_energy else None, parts)
     floor_s = partial(_floor_s, task, chip, layers.table is None)
     rates = chip_rates(objective, chip, task.training.devices)
     chosen = {kind: partial(_choose, task, kind=kind, split=split) for kind in kinds}
-    return {kind: best_offer(layers, rates, chip.hbm.size_bytes, choose, floor_s) for kind, choose in chosen.items()}
+    return {
+        kind: best_offer(layers, rates, chip.hbm.size_bytes, choose, floor_s)
+        for kind, choose in chosen.items()
+    }
 
 
-def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | None, base: float | None) -> ComparisonRow:
+def _row(
+    task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | None, base: float | None
+) -> ComparisonRow:
     chip, trust = candidate.chip, candidate.trust
     link = task.training.link_bytes_per_s
     basis = (link, trust.basis, candidate.constants_of, trust.band)
@@ -140,7 +164,8 @@ def _row(task: ModelTask, candidate: ComparedChip, kind: str, offer: Offer | Non
 
 
 def given_offer(task: ModelTask, chip: Chip, plan: GivenPlan, objective: Objective) -> Offer | None:
-    """A given plan of a model on a chip, at its best recompute, sequence parallelism and stage of ZeRO."""
+    """A given plan of a model on a chip, at its best recompute, sequence parallelism and stage of
+    ZeRO."""
     layers = OpenLayers(task, chip, energy_table(chip) if objective.needs_energy else None)
 
     def choose(configuration: Configuration) -> Choose | bool:
@@ -151,7 +176,9 @@ def given_offer(task: ModelTask, chip: Chip, plan: GivenPlan, objective: Objecti
             return False
         return lambda problem, prices: even_plan(problem, graph.model, plan.pipeline, prices)
 
-    return best_offer(layers, chip_rates(objective, chip, task.training.devices), chip.hbm.size_bytes, choose)
+    return best_offer(
+        layers, chip_rates(objective, chip, task.training.devices), chip.hbm.size_bytes, choose
+    )
 
 
 def _given_rows(
@@ -175,8 +202,8 @@ def compare(
     experts: Mapping[str, Split],
     plans: Sequence[GivenPlan | None] | None = None,
 ) -> list[ComparisonRow]:
-    """Every model on every chip, each as a search prices it; the first chip is the baseline. ``plans``: one that is
-    given for each of the candidates, or none."""
+    """Every model on every chip, each as a search prices it; the first chip is the baseline.
+    ``plans``: one that is given for each of the candidates, or none."""
     rows: list[ComparisonRow] = []
     tasks = [tasks_for(job, candidate.chip, candidate.own_links) for candidate in candidates]
     for model, task in enumerate(job.models):
@@ -191,13 +218,19 @@ def compare(
             base = None if first is None else task.training.batch / first.plan.batch_s
             rows += [
                 _row(mine, candidate, kind, offers[kind], base)
-                for mine, candidate, offers in zip(tasks_of_model, candidates, offers_by_chip, strict=True)
+                for mine, candidate, offers in zip(
+                    tasks_of_model, candidates, offers_by_chip, strict=True
+                )
             ]
-        rows += _given_rows(tasks_of_model, candidates, plans or [None] * len(candidates), job.objective, base)
+        rows += _given_rows(
+            tasks_of_model, candidates, plans or [None] * len(candidates), job.objective, base
+        )
     return rows
 
 
-def compare_document(job: SearchJob, rows: Sequence[ComparisonRow], baseline: str, basis: str) -> dict[str, Any]:
+def compare_document(
+    job: SearchJob, rows: Sequence[ComparisonRow], baseline: str, basis: str
+) -> dict[str, Any]:
     """The rows as plain values."""
     return {
         "schema": "phaze.comparison/1",

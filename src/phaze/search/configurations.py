@@ -1,7 +1,8 @@
-"""A model's configurations on one chip: the fastest plan of each and its joules, by the reference path.
+"""A model's configurations on one chip: the fastest plan of each and its joules, by the reference
+path.
 
-A front states its designs by it and checks them, an explanation the plans of its answers. Layers are costed and
-scheduled once for every graph, since they depend on no memory.
+A front states its designs by it and checks them, an explanation the plans of its answers. Layers
+are costed and scheduled once for every graph, since they depend on no memory.
 """
 
 from collections.abc import Mapping
@@ -26,8 +27,8 @@ from phaze.search.task import Configuration, ModelTask
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationPlan:
-    """The fastest plan of a configuration, its stage of ZeRO, its joules of a batch beyond static ones, and the
-    schedules of its layers' passes in order, where each is at hand."""
+    """The fastest plan of a configuration, its stage of ZeRO, its joules of a batch beyond static
+    ones, and the schedules of its layers' passes in order, where each is at hand."""
 
     plan: Plan
     zero: int
@@ -37,9 +38,9 @@ class ConfigurationPlan:
 
 @dataclass(frozen=True, slots=True)
 class ChipConfigurations:
-    """A model on one chip; ``table`` None: joules do not count. ``known``: schedules found before, and the name of the
-    graph in them without its number. ``works`` and ``joules``: what works take there by graph, as far as that is
-    known."""
+    """A model on one chip; ``table`` None: joules do not count. ``known``: schedules found before,
+    and the name of the graph in them without its number. ``works`` and ``joules``: what works take
+    there by graph, as far as that is known."""
 
     task: ModelTask
     chip: Chip
@@ -52,10 +53,16 @@ class ChipConfigurations:
     def plan(self, configuration: Configuration, hbm_bytes: int) -> ConfigurationPlan | None:
         """The fastest plan of a configuration with that memory, or None when nothing fits."""
         if configuration.graph not in self.layers:
-            schedules = None if self.known is None else (self.known[0], b"%s %d" % (self.known[1], configuration.graph))
+            schedules = (
+                None
+                if self.known is None
+                else (self.known[0], b"%s %d" % (self.known[1], configuration.graph))
+            )
             graph, costs = configuration.graph, self.works.get(configuration.graph)
             operators = self.joules.get(graph)
-            layers = layers_on(self.task, graph, self.chip, self.table, schedules, costs=costs, operators=operators)
+            layers = layers_on(
+                self.task, graph, self.chip, self.table, schedules, costs=costs, operators=operators
+            )
             self.layers[graph] = layers
         layers = self.layers[configuration.graph]
         placed = placed_on(self.task, configuration, layers, hbm_bytes, self.table)
@@ -79,8 +86,8 @@ def configuration_names(task: ModelTask, configuration: Configuration) -> dict[s
 
 @dataclass(frozen=True, slots=True)
 class SharedJoules:
-    """Joules of operators on some chips of a search, ascending, worked out for all of them when one asks: a chip alone
-    takes nearly as long."""
+    """Joules of operators on some chips of a search, ascending, worked out for all of them when one
+    asks: a chip alone takes nearly as long."""
 
     state: SearchState
     chips: NDArray[np.int64]
@@ -103,15 +110,27 @@ class SharedJoules:
 
 
 def plan_found(
-    state: SearchState, chip: int, model: int, configuration: int, hbm: int, joules: SharedJoules | None = None
+    state: SearchState,
+    chip: int,
+    model: int,
+    configuration: int,
+    hbm: int,
+    joules: SharedJoules | None = None,
 ) -> ConfigurationPlan | None:
-    """The plan of a configuration on a chip of a search, its joules counted; schedules that were found are not solved
-    again."""
-    task, value = state.networks.tasks_of(chip)[model], state.opened.chip(chip, state.job.hbm_bytes[hbm])
+    """The plan of a configuration on a chip of a search, its joules counted; schedules that were
+    found are not solved again."""
+    task, value = (
+        state.networks.tasks_of(chip)[model],
+        state.opened.chip(chip, state.job.hbm_bytes[hbm]),
+    )
     schedules = (state.known, b"%d %d" % (state.networks.of[chip], model))
     works, chosen = works_known(state, chip, model, value), task.configurations[configuration]
     # Joules of works are those of all chips where the chip has no constants of its own.
-    shared = joules.of(model, chosen.graph, chip) if joules is not None and chosen.graph in works else None
+    shared = (
+        joules.of(model, chosen.graph, chip)
+        if joules is not None and chosen.graph in works
+        else None
+    )
     joules_by_graph = {} if shared is None else {chosen.graph: shared}
     configurations = ChipConfigurations(
         task, value, state.opened.space.technology, schedules, works=works, joules=joules_by_graph
@@ -126,5 +145,7 @@ def works_known(state: SearchState, number: int, model: int, chip: Chip) -> dict
     if job.setting(chip).constants != job.constants:
         return {}
     return {
-        graph: works for (of, graph, position), works in state.known.works.items() if (of, position) == (model, number)
+        graph: works
+        for (of, graph, position), works in state.known.works.items()
+        if (of, position) == (model, number)
     }

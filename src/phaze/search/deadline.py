@@ -1,10 +1,11 @@
 """A moment at which a search stops: looked at between pieces of work, none of which takes long.
 
-Bounds are worked out a graph, a way or a chunk of chips at a time. Opening a chip can take a minute inside one kernel;
-so where there is a deadline, engines open chips in processes that can be ended, and a chip that was not done stays
-open with its bound. What was done is the same as without a deadline, so a search that goes on later gives the same
-bytes. The clock runs from the start of a command; whatever the limit, there is a design at its end, by list schedules
-if need be (:mod:`phaze.search.initial_incumbent`).
+Bounds are worked out a graph, a way or a chunk of chips at a time. Opening a chip can take a minute
+inside one kernel; so where there is a deadline, engines open chips in processes that can be ended,
+and a chip that was not done stays open with its bound. What was done is the same as without a
+deadline, so a search that goes on later gives the same bytes. The clock runs from the start of a
+command; whatever the limit, there is a design at its end, by list schedules if need be
+(:mod:`phaze.search.initial_incumbent`).
 """
 
 import multiprocessing
@@ -73,7 +74,8 @@ def _sent(work: Callable[[], list[float]], pipe: Connection) -> None:
 
 
 def within(deadline: Deadline, work: Callable[[], list[float]]) -> list[float]:
-    """What ``work`` gives; where there is a deadline in a process that is ended then, for one kernel can take long."""
+    """What ``work`` gives; where there is a deadline in a process that is ended then, for one
+    kernel can take long."""
     if not deadline.is_set:
         return work()
     context = multiprocessing.get_context("fork")
@@ -98,5 +100,8 @@ def within(deadline: Deadline, work: Callable[[], list[float]]) -> list[float]:
 
 def nothing_in_time(schema: str) -> InfeasibleError:
     """What to say when the time was too short for any answer."""
-    sentence = "No design was found within the time; the same command with more --time, or without, resumes from here."
+    sentence = (
+        "No design was found within the time; the same command with more --time, or without, "
+        "resumes from here."
+    )
     return InfeasibleError(sentence, {"schema": schema, "feasible": None})

@@ -1,7 +1,9 @@
-"""Bounds on the batch times of some chips of a search, and the finer ones of those that may still win.
+"""Bounds on the batch times of some chips of a search, and the finer ones of those that may still
+win.
 
-The antichain dual of a schedule takes longer than all cheap bounds together, so it is worked out for pairs of graph and
-chip only: those with a configuration whose cheap bound is within the last batch time that matters.
+The antichain dual of a schedule takes longer than all cheap bounds together, so it is worked out
+for pairs of graph and chip only: those with a configuration whose cheap bound is within the last
+batch time that matters.
 """
 
 from collections.abc import Sequence
@@ -28,27 +30,41 @@ def bounds_on(
     general: bool = False,
     floors: Sequence[Floats] | None = None,
 ) -> list[Floats]:
-    """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph, and ``cuts`` by model
-    of all of them or of each; ``floors`` by model what is known where times are infinite."""
+    """Bounds on batch times of the chips of ``index``; ``times`` are theirs, by model and graph,
+    and ``cuts`` by model of all of them or of each; ``floors`` by model what is known where times
+    are infinite."""
     hbm = [state.job.hbm_bytes[memory] for memory in state.memories]
     bounds = []
     for model, (task, cut) in enumerate(zip(state.job.models, cuts, strict=True)):
         whole = np.full((len(task.configurations), len(hbm), len(index)), np.inf)
         for positions, tasks in state.networks.groups(index):
-            for memories, within in alike(np.isfinite(state.rates.rate[state.memories][:, index[positions]])):
+            for memories, within in alike(
+                np.isfinite(state.rates.rate[state.memories][:, index[positions]])
+            ):
                 chips = positions[within]
-                some = times[model] if len(chips) == len(index) else [t.taken(chips) for t in times[model]]
-                sizes, limit = [hbm[memory] for memory in memories], cut[chips] if isinstance(cut, np.ndarray) else cut
+                some = (
+                    times[model]
+                    if len(chips) == len(index)
+                    else [t.taken(chips) for t in times[model]]
+                )
+                sizes, limit = (
+                    [hbm[memory] for memory in memories],
+                    cut[chips] if isinstance(cut, np.ndarray) else cut,
+                )
                 least_s = None if floors is None else floors[model][:, chips]
-                found_s = model_bounds(tasks[model], some, sizes, limit, general, state.deadline, least_s=least_s)
+                found_s = model_bounds(
+                    tasks[model], some, sizes, limit, general, state.deadline, least_s=least_s
+                )
                 whole[np.ix_(np.arange(len(task.configurations)), memories, chips)] = found_s
         bounds.append(whole)
     return bounds
 
 
-def finer_times(state: SearchState, index: Integers, wanted: Sequence[Flags] | None = None) -> list[list[LayerTable]]:
-    """The best bounds on the layers of some chips: with the antichain dual, or what is known where that is exact;
-    ``wanted`` as of :func:`~phaze.search.bounds.chip_times.layer_times_on`."""
+def finer_times(
+    state: SearchState, index: Integers, wanted: Sequence[Flags] | None = None
+) -> list[list[LayerTable]]:
+    """The best bounds on the layers of some chips: with the antichain dual, or what is known where
+    that is exact; ``wanted`` as of :func:`~phaze.search.bounds.chip_times.layer_times_on`."""
     if state.times and all(graph.has_formula for task in state.job.models for graph in task.graphs):
         return [[table.taken(index) for table in model] for model in state.times]
 
@@ -62,19 +78,21 @@ def finer_times(state: SearchState, index: Integers, wanted: Sequence[Flags] | N
 
 
 def _open_graphs(state: SearchState, index: Integers, limits: Sequence[Floats]) -> list[Flags]:
-    """By model the graphs with a configuration whose bound on a chip of ``index`` is within its limit, [graphs,
-    chips]."""
+    """By model the graphs with a configuration whose bound on a chip of ``index`` is within its
+    limit, [graphs, chips]."""
     open_graphs = []
     for task, bounds, limit in zip(state.job.models, state.bounds, limits, strict=True):
         near: Flags = np.any(bounds[:, :, index] <= limit, axis=1)
         of = np.array([configuration.graph for configuration in task.configurations])
-        open_graphs.append(np.array([near[of == graph].any(axis=0) for graph in range(len(task.graphs))]))
+        open_graphs.append(
+            np.array([near[of == graph].any(axis=0) for graph in range(len(task.graphs))])
+        )
     return open_graphs
 
 
 def raise_open(state: SearchState, index: Integers, limits: Sequence[Floats]) -> None:
-    """The finer bounds of some chips up to batch times by model, the better ones kept. A graph whose bounds on a chip
-    are all beyond them keeps these: its schedules there decide nothing."""
+    """The finer bounds of some chips up to batch times by model, the better ones kept. A graph
+    whose bounds on a chip are all beyond them keeps these: its schedules there decide nothing."""
     wanted = _open_graphs(state, index, limits)
     finer = bounds_on(state, index, finer_times(state, index, wanted), limits, general=True)
     for task, bounds, graphs in zip(state.job.models, finer, wanted, strict=True):

@@ -1,8 +1,10 @@
-"""Worker processes: the chips of a round side by side, merged in order. A worker that dies is replaced.
+"""Worker processes: the chips of a round side by side, merged in order. A worker that dies is
+replaced.
 
-Workers are forked when a round begins, so they see the bounds of that moment without copying them. Each gets one chip
-at a time through a pipe and sends back what it found; the parent alone writes. A worker that ends without an answer
-(killed, out of memory) is replaced and its chip given out again, three times at most; then the chip has failed.
+Workers are forked when a round begins, so they see the bounds of that moment without copying them.
+Each gets one chip at a time through a pipe and sends back what it found; the parent alone writes. A
+worker that ends without an answer (killed, out of memory) is replaced and its chip given out again,
+three times at most; then the chip has failed.
 """
 
 import multiprocessing
@@ -33,7 +35,15 @@ def _work(state: SearchState, cut: float, pipe: Connection) -> None:
             result = evaluate_one(state, chip, cut)
             fresh = list(memo.schedules.items())[before:]
             solved = [] if memo.solved is None else list(memo.solved.found.items())
-            pipe.send((result.document(), fresh, solved, memo.asked - requested, memo.placements - placements))
+            pipe.send(
+                (
+                    result.document(),
+                    fresh,
+                    solved,
+                    memo.asked - requested,
+                    memo.placements - placements,
+                )
+            )
     except EOFError:
         return
 
@@ -52,7 +62,9 @@ class _Crew:
     def hire(self) -> Connection:
         """Start one more worker."""
         ours, theirs = self.context.Pipe()
-        process = self.context.Process(target=_work, args=(self.state, self.cut, theirs), daemon=True)
+        process = self.context.Process(
+            target=_work, args=(self.state, self.cut, theirs), daemon=True
+        )
         process.start()
         theirs.close()
         self.busy[ours], self.processes[ours] = None, process
@@ -82,7 +94,9 @@ def _give(crew: _Crew, waiting: deque[int]) -> None:
                 continue
 
 
-def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dict[int, Evaluated]) -> bool:
+def _collect(
+    crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dict[int, Evaluated]
+) -> bool:
     """Take what is ready; False where nothing came before the deadline."""
     ready: Iterable[Any] = wait(list(crew.busy), crew.state.deadline.left_s)
     for pipe in ready:
@@ -112,7 +126,8 @@ def _collect(crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dic
 
 
 def workers(count: int) -> Evaluate:
-    """An engine of that many processes; with one, everything runs in this process where there is no deadline.
+    """An engine of that many processes; with one, everything runs in this process where there is no
+    deadline.
 
     At a deadline the processes are ended; chips that were not done are left out.
     """

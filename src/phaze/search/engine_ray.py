@@ -1,13 +1,16 @@
-"""Workers on a Ray cluster: the chips of a round on any number of machines, merged in order, as with local processes.
+"""Workers on a Ray cluster: the chips of a round on any number of machines, merged in order, as
+with local processes.
 
-Ray lives in a process of its own beside the search, its *bridge*, in a session of its own and joined by one pipe. So
-nothing that happens to Ray (a lost cluster aborts the process that is joined to it) can harm the journal, its words do
-not reach the terminal, and when the search ends in any way, SIGKILL too, the pipe closes and the bridge takes its
-workers down. The bridge starts while the search works out its bounds.
+Ray lives in a process of its own beside the search, its *bridge*, in a session of its own and
+joined by one pipe. So nothing that happens to Ray (a lost cluster aborts the process that is joined
+to it) can harm the journal, its words do not reach the terminal, and when the search ends in any
+way, SIGKILL too, the pipe closes and the bridge takes its workers down. The bridge starts while the
+search works out its bounds.
 
-A worker is an actor with loaded kernels. What travels: :class:`Common` once for each machine, a :class:`WorkItem`
-and the cut-off for each chip, the chip's document and its fresh schedules back, and at the start of a round the
-schedules that others have found. A worker that dies is replaced and its chip given out again, three times at most.
+A worker is an actor with loaded kernels. What travels: :class:`Common` once for each machine, a
+:class:`WorkItem` and the cut-off for each chip, the chip's document and its fresh schedules back,
+and at the start of a round the schedules that others have found. A worker that dies is replaced and
+its chip given out again, three times at most.
 """
 
 import importlib.util
@@ -111,8 +114,11 @@ class _Crew:
         self.idle.append(worker)
         return chip, answered
 
-    def round(self, items: list[WorkItem], cut: float, deadline: Deadline = NEVER) -> dict[int, Answered | None]:
-        """Every chip opened, or those done before the deadline; None for one whose workers all died."""
+    def round(
+        self, items: list[WorkItem], cut: float, deadline: Deadline = NEVER
+    ) -> dict[int, Answered | None]:
+        """Every chip opened, or those done before the deadline; None for one whose workers all
+        died."""
         waiting, by_chip, quiet_s = items[::-1], {item.chip: item for item in items}, 0.0
         tries, answers = dict[int, int](), dict[int, Answered | None]()
         while len(answers) < len(items) and deadline.left_s != 0.0:
@@ -124,7 +130,11 @@ class _Crew:
                 raise EOFError
             quiet_s = 0.0 if ready or self.busy else quiet_s + 0.5
             if quiet_s > PATIENCE_S:
-                raise InputError(WHERE, f"the cluster gave no worker in {PATIENCE_S:g} s", "free some of its cores")
+                raise InputError(
+                    WHERE,
+                    f"the cluster gave no worker in {PATIENCE_S:g} s",
+                    "free some of its cores",
+                )
             for ref in ready:
                 if ref in self.arriving:
                     self._arrived(ref)
@@ -151,7 +161,11 @@ def _joined(ray: Any, address: str, count: int, folder: str) -> int:
     """Join the cluster, or start one here; how many workers it may have."""
     quiet = {"log_to_driver": False, "configure_logging": False}
     if address == "local":
-        small = {"include_dashboard": False, "object_store_memory": 100 * 2**20, "_temp_dir": folder}
+        small = {
+            "include_dashboard": False,
+            "object_store_memory": 100 * 2**20,
+            "_temp_dir": folder,
+        }
         ray.init(address="local", num_cpus=count, **small, **quiet)
         return count
     ray.init(address=address, namespace="phaze", **quiet)
@@ -161,14 +175,19 @@ def _joined(ray: Any, address: str, count: int, folder: str) -> int:
 def bridge() -> None:
     """The process beside the search: joins Ray, then answers rounds until the pipe closes."""
     pipe, (address, count, folder) = Connection(int(sys.argv[1])), sys.argv[2:5]
-    gone = pipe.poll  # during a round nothing is sent, so that there is something to read means the end
+    gone = (
+        pipe.poll
+    )  # during a round nothing is sent, so that there is something to read means the end
     try:
         import ray
 
         try:
             crew = _Crew(ray, _joined(ray, address, int(count), folder), gone)
         except (ConnectionError, RuntimeError, ValueError, OSError) as fault:
-            remedy = "start one with: ray start --head; where it asks for a token set RAY_AUTH_MODE=token"
+            remedy = (
+                "start one with: ray start --head; where it asks for a token set "
+                "RAY_AUTH_MODE=token"
+            )
             seen = f"no Ray cluster can be joined at '{address}' ({_said(fault)})"
             raise InputError("--address", seen, remedy) from None
         pipe.send(None)
@@ -195,7 +214,9 @@ def checked_address(text: str) -> str:
     if text in ("auto", "local"):
         return text
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise InputError("--address", f"'{text}' is not an address", "give auto, local or HOST:PORT")
+        raise InputError(
+            "--address", f"'{text}' is not an address", "give auto, local or HOST:PORT"
+        )
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
     except OSError as fault:
@@ -221,20 +242,35 @@ class RayEngine:
 
     def __init__(self, address: str, count: int) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise InputError(WHERE, "Ray is not installed", "pip install -e '.[ray]' in phaze's folder")
+            raise InputError(
+                WHERE, "Ray is not installed", "pip install -e '.[ray]' in phaze's folder"
+            )
         self.address = checked_address(address)
         short = "/tmp" if Path("/tmp").is_dir() else None  # the names of sockets must be short
         self.folder = tempfile.mkdtemp(prefix="phaze-ray-", dir=short)
         self.pipe, theirs = Pipe()
         words = None if os.environ.get("PHAZE_TRACEBACK") else subprocess.DEVNULL
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", PROGRAM, str(theirs.fileno()), self.address, str(count), self.folder],
+            [
+                sys.executable,
+                "-P",
+                "-c",
+                PROGRAM,
+                str(theirs.fileno()),
+                self.address,
+                str(count),
+                self.folder,
+            ],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=words,
             stderr=words,
             start_new_session=True,
-            env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_gcs_rpc_server_reconnect_timeout_s": "20"},
+            env={
+                **os.environ,
+                "RAY_USAGE_STATS_ENABLED": "0",
+                "RAY_gcs_rpc_server_reconnect_timeout_s": "20",
+            },
         )
         theirs.close()
         self.state: SearchState | None = None
@@ -242,7 +278,9 @@ class RayEngine:
 
     def _join(self, deadline: Deadline) -> None:
         """Wait until the bridge has joined the cluster."""
-        if not self.pipe.poll(START_S if deadline.left_s is None else min(START_S, deadline.left_s)):
+        if not self.pipe.poll(
+            START_S if deadline.left_s is None else min(START_S, deadline.left_s)
+        ):
             deadline.check()
             seen = f"no Ray cluster answered at '{self.address}' in {START_S:g} s"
             raise InputError("--address", seen, "give the address of a Ray head")
@@ -255,7 +293,9 @@ class RayEngine:
             raise received
         return received
 
-    def _round(self, state: SearchState, chips: list[int], cut: float) -> dict[int, Answered | None]:
+    def _round(
+        self, state: SearchState, chips: list[int], cut: float
+    ) -> dict[int, Answered | None]:
         common = None if state is self.state else state.common()
         self.state = state
         try:
@@ -282,7 +322,9 @@ class RayEngine:
                 continue
             answer = answers[chip]
             if answer is None:
-                merged.append(failed(chip, state.memories[-1], float(state.scored()[chip]), "its worker died"))
+                merged.append(
+                    failed(chip, state.memories[-1], float(state.scored()[chip]), "its worker died")
+                )
                 continue
             raw, fresh, asked, placements = answer
             merged.append(evaluated_from(chip, raw))

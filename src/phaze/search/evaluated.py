@@ -1,4 +1,5 @@
-"""What an evaluated chip came to: its score, its bound and how each model runs, as a value and as plain numbers."""
+"""What an evaluated chip came to: its score, its bound and how each model runs, as a value and as
+plain numbers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +9,8 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
-    """The best plan of a model on a chip: which configuration, its batch, its value, and what no configuration can
-    undercut."""
+    """The best plan of a model on a chip: which configuration, its batch, its value, and what no
+    configuration can undercut."""
 
     configuration: int
     batch_s: float
@@ -20,7 +21,8 @@ class ModelRun:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """A chip's score with its best memory, and its lower bound; ``ran`` is empty where it was closed before the end."""
+    """A chip's score with its best memory, and its lower bound; ``ran`` is empty where it was
+    closed before the end."""
 
     chip: int
     hbm: int
@@ -62,11 +64,14 @@ def _whole(value: Any) -> int:
 
 
 def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
-    """The value of :meth:`Evaluated.document`; raises ValueError, TypeError or KeyError where it is none."""
+    """The value of :meth:`Evaluated.document`; raises ValueError, TypeError or KeyError where it is
+    none."""
     if type(raw["error"]) is not str:
         raise ValueError("an error is not text")
     raw["error"].encode()  # raises ValueError for half a character, which no file can hold
-    ran = tuple(ModelRun(_whole(configuration), *map(_number, rest)) for configuration, *rest in raw["ran"])
+    ran = tuple(
+        ModelRun(_whole(configuration), *map(_number, rest)) for configuration, *rest in raw["ran"]
+    )
     score = float("inf") if raw["score"] is None else _number(raw["score"], LEAST)
     lower = float("inf") if raw["lower"] is None else _number(raw["lower"])
     for one in ran:

@@ -1,15 +1,18 @@
 """A chip opened: exact schedules and exact placements, as far as its bounds leave a chance.
 
-For each memory size, best bound first, and for each model its configurations, best bound first: the layers' exact
-schedules, then the fastest plan, then its value (:mod:`phaze.search.objective`). A configuration is left out when its
-bound is no better than the best value of the model so far, or when with it the chip's score could not beat the cut-off.
-Where layers need schedules, duals come first: a configuration that these already show to be too slow is not scheduled
-exactly. What was left out keeps its bound, so that
+For each memory size, best bound first, and for each model its configurations, best bound first: the
+layers' exact schedules, then the fastest plan, then its value (:mod:`phaze.search.objective`). A
+configuration is left out when its bound is no better than the best value of the model so far, or
+when with it the chip's score could not beat the cut-off. Where layers need schedules, duals come
+first: a configuration that these already show to be too slow is not scheduled exactly. What was
+left out keeps its bound, so that
 
-    lower  =  least over memories of score( over models: least over configurations of the proved value or the bound )
+    lower  =  least over memories of score( over models: least over configurations of the proved
+           value or the bound )
 
-is a lower bound on the chip's score whether or not it was evaluated to the end. Schedules that are not proved count
-with their makespan for ``score``, and for ``lower`` with their bound and the least energy of any schedule.
+is a lower bound on the chip's score whether or not it was evaluated to the end. Schedules that are
+not proved count with their makespan for ``score``, and for ``lower`` with their bound and the least
+energy of any schedule.
 """
 
 from dataclasses import dataclass, field, replace
@@ -55,7 +58,8 @@ NOTHING = PricedConfiguration(float("inf"), 0.0, float("inf"))
 
 @dataclass(slots=True)
 class ChipEvaluation:
-    """One chip being evaluated: its layers by (model, graph), found when they are asked for; ``rates`` are its own."""
+    """One chip being evaluated: its layers by (model, graph), found when they are asked for;
+    ``rates`` are its own."""
 
     job: SearchJob
     scale: Scale
@@ -87,47 +91,65 @@ class ChipEvaluation:
         if key not in self.layers:
             name = b"%d %d %d" % (self.network, *key)
             costs, constants = self._costs(model, graph), task.training.constants
-            self.layers[key] = exact_layers(task.graphs[graph], name, self.arrays, constants, self.known, costs)
+            self.layers[key] = exact_layers(
+                task.graphs[graph], name, self.arrays, constants, self.known, costs
+            )
         return self.layers[key]
 
     def _proved_quickly(self, model: int, graph: int) -> LayerTable | None:
-        """What duals prove of the layers of a graph; None where that is no quicker than the exact schedules."""
+        """What duals prove of the layers of a graph; None where that is no quicker than the exact
+        schedules."""
         key, rank_graph = (model, graph), self.tasks[model].graphs[graph]
         if key in self.layers or rank_graph.has_formula or self.known.scheduler != "exact":
             return None
         table = self.known.duals.get((model, graph, self.chip), self.bounded.get(key))
         if table is None:
             costs = self._costs(model, graph)
-            table = self.bounded[key] = layer_bounds(self.tasks[model], rank_graph, self.arrays, DUAL, costs=costs)
+            table = self.bounded[key] = layer_bounds(
+                self.tasks[model], rank_graph, self.arrays, DUAL, costs=costs
+            )
         return table
 
     def too_slow(self, model: int, configuration: int, hbm: int, below_s: float) -> bool:
-        """Whether no plan takes less than ``below_s``, as far as that shows before any schedule is exact."""
+        """Whether no plan takes less than ``below_s``, as far as that shows before any schedule is
+        exact."""
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         proved = self._proved_quickly(model, chosen.graph) if below_s < float("inf") else None
         if proved is None:
             return False
         self.known.placements += 1
-        return fastest_at(self.problem(model, configuration, hbm, proved), chosen.zeros, task.prices, below_s) is None
+        return (
+            fastest_at(
+                self.problem(model, configuration, hbm, proved), chosen.zeros, task.prices, below_s
+            )
+            is None
+        )
 
-    def problem(self, model: int, configuration: int, hbm: int, times: LayerTable) -> PlacementProblem:
-        """The placement problem of a configuration with a memory (its position in the job's list)."""
+    def problem(
+        self, model: int, configuration: int, hbm: int, times: LayerTable
+    ) -> PlacementProblem:
+        """The placement problem of a configuration with a memory (its position in the job's
+        list)."""
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         return problem_of(task, chosen, times, self.job.hbm_bytes[hbm])
 
     def plan(
         self, model: int, configuration: int, hbm: int, below_s: float = float("inf")
     ) -> tuple[PlacementProblem, Plan] | None:
-        """The fastest plan of a configuration that takes less than ``below_s``, and its problem at its ZeRO stage."""
+        """The fastest plan of a configuration that takes less than ``below_s``, and its problem at
+        its ZeRO stage."""
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         problem = self.problem(model, configuration, hbm, self.exact(model, chosen.graph).times)
         self.known.placements += 1
         return fastest_at(problem, chosen.zeros, task.prices, below_s)
 
-    def price(self, model: int, configuration: int, hbm: int, below_s: float = float("inf")) -> PricedConfiguration:
+    def price(
+        self, model: int, configuration: int, hbm: int, below_s: float = float("inf")
+    ) -> PricedConfiguration:
         """A batch of a configuration with that memory, or that no plan takes less than ``below_s``.
 
-        Where energy counts there is no limit: which of equally fast plans is found must not depend on it.
+        Where energy counts there is no limit: which of equally fast plans is found must not depend
+        on it.
         """
         task = self.tasks[model]
         layers = self.exact(model, task.configurations[configuration].graph)
@@ -135,7 +157,8 @@ class ChipEvaluation:
         fastest = self.plan(model, configuration, hbm, limit)
         lower_s = limit if fastest is None else fastest[1].batch_s
         if layers.proved is not layers.times:
-            # Some schedule is not proved: no plan with the bounds of all schedules is faster than this.
+            # Some schedule is not proved: no plan with the bounds of all schedules is faster than
+            # this.
             proved = fastest_at(
                 self.problem(model, configuration, hbm, layers.proved),
                 task.configurations[configuration].zeros,
@@ -145,25 +168,36 @@ class ChipEvaluation:
             lower_s = limit if proved is None else proved[1].batch_s
         if fastest is None:
             return replace(NOTHING, lower_s=lower_s)
-        joules = 0.0 if self.energy is None else self.plan_joules(model, configuration, *fastest, self.energy)
+        joules = (
+            0.0
+            if self.energy is None
+            else self.plan_joules(model, configuration, *fastest, self.energy)
+        )
         return PricedConfiguration(fastest[1].batch_s, joules, lower_s)
 
     def plan_joules(
-        self, model: int, configuration: int, problem: PlacementProblem, plan: Plan, energy: Technology
+        self,
+        model: int,
+        configuration: int,
+        problem: PlacementProblem,
+        plan: Plan,
+        energy: Technology,
     ) -> float:
         """Joules of a batch beyond static power."""
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         key = (model, chosen.graph)
         if key not in self.joules:
             spreads, constants = self.exact(*key).spreads, task.training.constants
-            self.joules[key] = layer_joules(task.graphs[chosen.graph], self.arrays, constants, energy, spreads)
+            self.joules[key] = layer_joules(
+                task.graphs[chosen.graph], self.arrays, constants, energy, spreads
+            )
         return float(plan_joules(task, chosen, problem, plan, self.joules[key], energy).sum())
 
     def model(
         self, model: int, hbm: int, bounds: Floats, floors: Floats, lowers: Floats, cut: float
     ) -> ModelRun | None:
-        """The best configuration of one model; ``lowers[model]`` is raised to what was proved. None: the chip cannot
-        win.
+        """The best configuration of one model; ``lowers[model]`` is raised to what was proved.
+        None: the chip cannot win.
 
         ``bounds`` are on the value of each configuration, ``floors`` on the joules of each graph.
         """
@@ -183,15 +217,25 @@ class ChipEvaluation:
         def examine(configuration: int, bound: float) -> tuple[()]:
             nonlocal best, lower
             floor_j = float(floors[self.tasks[model].configurations[configuration].graph])
-            last = cut if len(lowers) == 1 else float(self.scale.last(lowers, model, np.asarray(cut))) * (1 + BARELY)
+            last = (
+                cut
+                if len(lowers) == 1
+                else float(self.scale.last(lowers, model, np.asarray(cut))) * (1 + BARELY)
+            )
             useful = min(best_value(), last)
-            below_s = float(rates.last_s(useful, floor_j)) * (1 + BARELY) if useful < float("inf") else useful
+            below_s = (
+                float(rates.last_s(useful, floor_j)) * (1 + BARELY)
+                if useful < float("inf")
+                else useful
+            )
             if self.too_slow(model, configuration, hbm, below_s):
                 priced = replace(NOTHING, lower_s=below_s)
             else:
                 priced = self.price(model, configuration, hbm, below_s)
             value = float(rates.value(np.asarray(priced.batch_s), priced.dynamic_j))
-            joules = floor_j if priced.lower_s < priced.batch_s * (1 - ROUNDING) else priced.dynamic_j
+            joules = (
+                floor_j if priced.lower_s < priced.batch_s * (1 - ROUNDING) else priced.dynamic_j
+            )
             proved = float(rates.value(np.asarray(priced.lower_s), joules))
             lower = min(lower, max(proved, bound))
             if value < best_value():
@@ -199,7 +243,8 @@ class ChipEvaluation:
             return ()
 
         candidates = [
-            BoundedCandidate(float(bound), (number,), partial(examine, number)) for number, bound in enumerate(bounds)
+            BoundedCandidate(float(bound), (number,), partial(examine, number))
+            for number, bound in enumerate(bounds)
         ]
         least_left = best_first(candidates, stop)
         lowers[model] = min(lower, least_left)
@@ -207,10 +252,14 @@ class ChipEvaluation:
 
 
 def evaluate(
-    opened: ChipEvaluation, bounds: list[Floats], floors: list[Floats], memories: list[int], cut: float
+    opened: ChipEvaluation,
+    bounds: list[Floats],
+    floors: list[Floats],
+    memories: list[int],
+    cut: float,
 ) -> Evaluated:
-    """The chip of ``opened``; ``bounds`` on values by model are [configurations, memories], ``floors`` on joules
-    [graphs]."""
+    """The chip of ``opened``; ``bounds`` on values by model are [configurations, memories],
+    ``floors`` on joules [graphs]."""
     best = Evaluated(opened.chip, memories[-1], float("inf"), float("inf"), ())
     lower = float("inf")
     starts = [np.array([b[:, memory].min() for b in bounds]) for memory in range(len(memories))]
@@ -220,7 +269,9 @@ def evaluate(
         for model in range(len(bounds)):
             if float(opened.scale.score(lowers)) > bar:
                 break
-            run = opened.model(model, memories[memory], bounds[model][:, memory], floors[model], lowers, bar)
+            run = opened.model(
+                model, memories[memory], bounds[model][:, memory], floors[model], lowers, bar
+            )
             if run is None:
                 break
             ran.append(run)

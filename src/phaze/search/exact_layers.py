@@ -1,4 +1,5 @@
-"""The layers of a graph on one chip with every pass scheduled exactly, and the schedules found so far."""
+"""The layers of a graph on one chip with every pass scheduled exactly, and the schedules found so
+far."""
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
@@ -25,14 +26,15 @@ SolvedPass = tuple[float, float, bytes, Schedule | None]
 
 @dataclass(slots=True)
 class ScheduleMemo:
-    """Schedules solved so far, by all that they depend on: makespan, bound, what is spread, and where it is at hand the
-    schedule itself; and counts of the work.
+    """Schedules solved so far, by all that they depend on: makespan, bound, what is spread, and
+    where it is at hand the schedule itself; and counts of the work.
 
-    ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being solved. ``kept``: every
-    schedule that was solved, in order, where it is wanted. ``parts``: answers of components, where others share them.
-    ``solved``: whole schedules, where the same passes are looked at again when the search is over.
-    ``works``: what works take by model, graph and chip, of the chips of a round; ``duals``: what no schedules undercut.
-    ``listed``: list schedules, which are kept for first designs alone.
+    ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being
+    solved. ``kept``: every schedule that was solved, in order, where it is wanted. ``parts``:
+    answers of components, where others share them. ``solved``: whole schedules, where the same
+    passes are looked at again when the search is over. ``works``: what works take by model, graph
+    and chip, of the chips of a round; ``duals``: what no schedules undercut. ``listed``: list
+    schedules, which are kept for first designs alone.
     """
 
     schedules: MutableMapping[bytes, SolvedPass] = field(default_factory=dict)
@@ -57,13 +59,16 @@ class ScheduleMemo:
 
 
 def _schedule(one: LoweredPass, name: bytes, times: Times, known: ScheduleMemo) -> SolvedPass:
-    """Makespan and bound of a pass on one chip, and what it spreads; cores beyond the number of operators make no
-    difference."""
+    """Makespan and bound of a pass on one chip, and what it spreads; cores beyond the number of
+    operators make no difference."""
     exact = one.exact(times)
     if exact is not None:
         return float(exact[0]), float(exact[0]), b"", None
     known.asked += 1
-    cores = (min(int(times.tensor_cores[0]), len(one.units)), min(int(times.vector_cores[0]), len(one.units)))
+    cores = (
+        min(int(times.tensor_cores[0]), len(one.units)),
+        min(int(times.vector_cores[0]), len(one.units)),
+    )
     key = b"%s %d %d " % (name, *cores) + b"".join(
         own.tobytes() for own in (times.one_core_s, times.spread_s, times.hbm_s)
     )
@@ -80,8 +85,9 @@ def _schedule(one: LoweredPass, name: bytes, times: Times, known: ScheduleMemo) 
 
 @dataclass(frozen=True, slots=True)
 class ExactLayers:
-    """The distinct layers of one graph on one chip: their seconds by schedules, and by what is proved of these (the
-    same where all are optimal); what each pass spreads over all cores, and its schedule where it is at hand."""
+    """The distinct layers of one graph on one chip: their seconds by schedules, and by what is
+    proved of these (the same where all are optimal); what each pass spreads over all cores, and its
+    schedule where it is at hand."""
 
     times: LayerTable
     proved: LayerTable
@@ -97,8 +103,8 @@ def exact_layers(
     known: ScheduleMemo,
     costs: WorkTimes | None = None,
 ) -> ExactLayers:
-    """All distinct layers of one graph on one chip, every pass scheduled; ``name`` tells graphs apart, ``costs`` as in
-    :func:`phaze.evaluate.layer_table.layer_table`."""
+    """All distinct layers of one graph on one chip, every pass scheduled; ``name`` tells graphs
+    apart, ``costs`` as in :func:`phaze.evaluate.layer_table.layer_table`."""
     passes: list[SolvedPass] = []
 
     def scheduled(one: LoweredPass, times: Times) -> Floats:
@@ -109,5 +115,9 @@ def exact_layers(
     least = iter(passes)
     proved = times
     if any(lower_s < makespan_s for makespan_s, lower_s, *_ in passes):
-        proved = layer_table(graph.layers, chip, constants, lambda one, own: np.array([next(least)[1]]), costs)
-    return ExactLayers(times, proved, tuple(solved[2] for solved in passes), tuple(solved[3] for solved in passes))
+        proved = layer_table(
+            graph.layers, chip, constants, lambda one, own: np.array([next(least)[1]]), costs
+        )
+    return ExactLayers(
+        times, proved, tuple(solved[2] for solved in passes), tuple(solved[3] for solved in passes)
+    )

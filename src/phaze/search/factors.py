@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """What constants of all chips are multiplied by: clock held, bandwidths of HBM, global buffer and links."""
+    """What constants of all chips are multiplied by: clock held, bandwidths of HBM, global buffer
+    and links."""
 
     clock: float = 1.0
     hbm: float = 1.0

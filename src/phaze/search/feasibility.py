@@ -1,20 +1,23 @@
-"""Which combinations of the axes are chips of a space: area, die edge, power and manufacturing cost.
+"""Which combinations of the axes are chips of a space: area, die edge, power and manufacturing
+cost.
 
 Kept is a chip with
 
-    area <= budget  and  (area >= least_share * budget  or  a single core of either kind, if so asked)
+    area <= budget  and  (area >= least_share * budget  or  a single core of either kind, if so
+                    asked)
     die  <= budget,      die = max(area, the edge that its HBM stacks need)
     design power <= most_power
-    accepted under sustained_power (clocked.refusal)   and   watts at the clock held <= most_w_per_mm2 area
-    manufacturing cost <= most_usd            without its HBM where a study chooses that: the search holds chip and
-                                              memory together against it
+    accepted under sustained_power (clocked.refusal)   and   watts at the clock held <=
+                                                       most_w_per_mm2 area
+    manufacturing cost <= most_usd            without its HBM where a study chooses that: the search
+                                              holds chip and memory together against it
 
-A rule whose limit the space does not state keeps every chip. Each rule is a whole-array formula over a chunk of
-combinations, on what the rules before it leave; a combination that breaks several counts under the first. Memory grows
-with the chips that are kept, not with the combinations.
+A rule whose limit the space does not state keeps every chip. Each rule is a whole-array formula
+over a chunk of combinations, on what the rules before it leave; a combination that breaks several
+counts under the first. Memory grows with the chips that are kept, not with the combinations.
 
-A chip that draws no more than its limit at its rated clock holds that. Any other holds the clock at which it draws the
-limit W, so no clock need be found to know that
+A chip that draws no more than its limit at its rated clock holds that. Any other holds the clock at
+which it draws the limit W, so no clock need be found to know that
 
     it holds half of its clock    if and only if    it draws at most W at half of it
     watts <= most_w_per_mm2 area  if and only if    W <= most_w_per_mm2 area
@@ -36,7 +39,15 @@ from phaze.hardware.area import areas_of, edge_areas
 from phaze.hardware.columns import ChipColumns, Flags, Floats, columns_of
 from phaze.hardware.manufacturing import chips_usd
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.power import LEAST_SHARE, ClockPower, accepted, clock_power, full_rate, held_clocks, power_at
+from phaze.hardware.power import (
+    LEAST_SHARE,
+    ClockPower,
+    accepted,
+    clock_power,
+    full_rate,
+    held_clocks,
+    power_at,
+)
 from phaze.search.space import Space
 
 WITHIN = 1 + 1e-12
@@ -76,14 +87,16 @@ def clock_powers(space: Space, chips: ChipColumns) -> ClockPower[Floats]:
 
 
 def clocks_of(space: Space, chips: ChipColumns) -> Floats:
-    """The clock of every chip: the one that it is rated for, or the one that its power limit lets it hold."""
+    """The clock of every chip: the one that it is rated for, or the one that its power limit lets
+    it hold."""
     if not space.technology.sets_clock:
         return chips.clock_hz
     return held_clocks(clock_powers(space, chips), space.technology, chips.clock_hz, chips.limit_w)
 
 
 def design_watts(space: Space, chips: ChipColumns, area_mm2: Floats, held_hz: Floats) -> Floats:
-    """The design power of every chip: what it draws at the clock that it holds, or at its full rate."""
+    """The design power of every chip: what it draws at the clock that it holds, or at its full
+    rate."""
     if not space.technology.sets_clock:
         return full_rate(chips, space.technology, area_mm2).design_w
     return power_at(clock_powers(space, chips), space.technology, held_hz)
@@ -96,7 +109,9 @@ def die_areas(chips: ChipColumns, area_mm2: Floats) -> Floats:
 
 def price_usd(space: Space, chips: ChipColumns, area_mm2: Floats, hbm_bytes: int = 0) -> Floats:
     """What making every chip takes, with its own memory or that much."""
-    return chips_usd(chips, die_areas(chips, area_mm2), space.base, hbm_bytes, load_terms(), space.technology)
+    return chips_usd(
+        chips, die_areas(chips, area_mm2), space.base, hbm_bytes, load_terms(), space.technology
+    )
 
 
 def _in_area(space: Space, chips: ChipColumns, area_mm2: Floats, budget: float) -> Flags:
@@ -110,15 +125,23 @@ def _held_within(space: Space, chips: ChipColumns, area_mm2: Floats) -> Flags:
     """Chips that the rules of sustained power keep, by the clock that each holds."""
     power, held = clock_powers(space, chips), clocks_of(space, chips)
     watts = power_at(power, space.technology, held)
-    return np.asarray(accepted(chips, power, held) & (watts <= space.keep.most_w_per_mm2 * area_mm2))
+    return np.asarray(
+        accepted(chips, power, held) & (watts <= space.keep.most_w_per_mm2 * area_mm2)
+    )
 
 
 def _powered(space: Space, chips: ChipColumns, area_mm2: Floats) -> Flags:
     """Which chips the rules of power keep."""
     most, every = space.keep.most_power, np.ones(len(chips), np.bool_)
     if most is not None:
-        every = np.asarray(design_watts(space, chips, area_mm2, clocks_of(space, chips)) <= most * WITHIN)
-    return every & _sustained(space, chips, area_mm2) if isfinite(space.keep.sustained_power) else every
+        every = np.asarray(
+            design_watts(space, chips, area_mm2, clocks_of(space, chips)) <= most * WITHIN
+        )
+    return (
+        every & _sustained(space, chips, area_mm2)
+        if isfinite(space.keep.sustained_power)
+        else every
+    )
 
 
 def _sustained(space: Space, chips: ChipColumns, area_mm2: Floats) -> Flags:
@@ -154,7 +177,8 @@ def passing(space: Space, rule: str, chips: ChipColumns, area_mm2: Floats, budge
 
 @dataclass(frozen=True, slots=True)
 class KeptChips:
-    """Combinations that are chips: which they are, their areas, and how many each rule leaves out."""
+    """Combinations that are chips: which they are, their areas, and how many each rule leaves
+    out."""
 
     index: NDArray[np.int64]
     chips: ChipColumns
@@ -164,7 +188,11 @@ class KeptChips:
 
 def kept_of(space: Space, chips: ChipColumns) -> KeptChips:
     """Of some combinations those that the space keeps."""
-    index, area, budget = np.arange(len(chips)), areas_of(chips, space.technology).total, area_budget(space)
+    index, area, budget = (
+        np.arange(len(chips)),
+        areas_of(chips, space.technology).total,
+        area_budget(space),
+    )
     left_out = dict[str, int]()
     for rule in RULES:
         stays = np.flatnonzero(passing(space, rule, chips, area, budget))
@@ -223,9 +251,14 @@ def refusals(space: Space, chips: ChipColumns, area_mm2: Floats) -> list[str | N
         elif broken == "area":
             reasons.append(f"{area:.1f} mm2, below {keep.least_share * budget:.1f}")
         elif broken == "edge":
-            reasons.append(f"{int(chips.stacks[index])} stacks need a die of {dies[index]:.0f} of {budget:.0f} mm2")
+            reasons.append(
+                f"{int(chips.stacks[index])} stacks need a die of {dies[index]:.0f} of "
+                f"{budget:.0f} mm2"
+            )
         elif broken == "power" and keep.most_power is None:
-            reasons.append(f"{watts[index]:.0f} W at {held[index] / 1e9:.2f} GHz, the clock it would hold")
+            reasons.append(
+                f"{watts[index]:.0f} W at {held[index] / 1e9:.2f} GHz, the clock it would hold"
+            )
         elif broken == "power":
             reasons.append(f"{watts[index]:.0f} of {keep.most_power:.0f} W")
         elif broken == "cost" and space.memories is not None:
@@ -238,8 +271,9 @@ def refusals(space: Space, chips: ChipColumns, area_mm2: Floats) -> list[str | N
 
 
 def need_of(space: Space, left_out: Mapping[str, int]) -> Need:
-    """Of a space without a chip: the first rule that nothing satisfies and the combination that comes nearest; where
-    power sets clocks, so that rules hang together, the rule that leaves most of the combinations out."""
+    """Of a space without a chip: the first rule that nothing satisfies and the combination that
+    comes nearest; where power sets clocks, so that rules hang together, the rule that leaves most
+    of the combinations out."""
     return _most_broken(space, left_out) if space.technology.sets_clock else _nearest(space)
 
 
@@ -247,7 +281,12 @@ def _most_broken(space: Space, left_out: Mapping[str, int]) -> Need:
     keep = space.keep
     area, power = (float(keep.most_area or 0.0), "mm2"), (keep.sustained_power, "W")
     rule = max(left_out, key=lambda name: left_out[name])
-    limit, unit = {"area": area, "edge": area, "power": power, "cost": (keep.most_usd or 0.0, "USD")}[rule]
+    limit, unit = {
+        "area": area,
+        "edge": area,
+        "power": power,
+        "cost": (keep.most_usd or 0.0, "USD"),
+    }[rule]
     least = f" and at least {keep.least_share * area[0]:,.4g} mm2" if rule == "area" else ""
     sentence = f"most of them break the rule of {rule}, at most {limit:,.4g} {unit}{least}"
     return Need(rule, float("nan"), limit, unit, sentence)
@@ -260,7 +299,9 @@ def _nearest(space: Space) -> Need:
     largest = 0.0
     for start in range(0, len(space), CHUNK):
         numbers = np.arange(start, min(len(space), start + CHUNK))
-        chips = space.placed(np.unravel_index(numbers, [len(axis) for axis in points.values()]), points)
+        chips = space.placed(
+            np.unravel_index(numbers, [len(axis) for axis in points.values()]), points
+        )
         area = areas_of(chips, space.technology).total
         smallest = min(smallest, float(area.min()))
         largest = max(largest, float(area[area <= budget].max(initial=0.0)))
@@ -276,11 +317,20 @@ def _nearest(space: Space) -> Need:
         return Need("area", smallest, budget, "mm2", sentence)
     if not np.isfinite(least_w):
         least = keep.least_share * budget
-        sentence = f"the largest chip within the area has {largest:,.4g} mm2 and least_share asks for {least:,.4g} mm2"
+        sentence = (
+            f"the largest chip within the area has {largest:,.4g} mm2 and least_share asks "
+            f"for {least:,.4g} mm2"
+        )
         return Need("least_share", least, largest, "mm2", sentence)
     if most_w is not None and least_w > most_w * WITHIN:
-        sentence = f"the chip of least power within the area needs {least_w:,.4g} W and there are {most_w:,.4g} W"
+        sentence = (
+            f"the chip of least power within the area needs {least_w:,.4g} W and there are "
+            f"{most_w:,.4g} W"
+        )
         return Need("power", least_w, most_w, "W", sentence)
     most = float(most_usd or 0.0)
-    sentence = f"the cheapest chip that is left costs {least_usd:,.4g} USD without HBM and there are {most:,.4g} USD"
+    sentence = (
+        f"the cheapest chip that is left costs {least_usd:,.4g} USD without HBM and there "
+        f"are {most:,.4g} USD"
+    )
     return Need("cost", least_usd, most, "USD", sentence)

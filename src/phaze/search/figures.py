@@ -1,7 +1,8 @@
-"""What an answer says of each model beside its time: tokens a second, MFU and HFU, and what a whole run takes.
+"""What an answer says of each model beside its time: tokens a second, MFU and HFU, and what a whole
+run takes.
 
-MFU and HFU are defined in :mod:`phaze.evaluate.utilisation`, over all devices of the job; the run in
-:mod:`phaze.evaluate.training_run`, with the energy of the plan itself.
+MFU and HFU are defined in :mod:`phaze.evaluate.utilisation`, over all devices of the job; the run
+in :mod:`phaze.evaluate.training_run`, with the energy of the plan itself.
 """
 
 from collections.abc import Mapping
@@ -19,16 +20,24 @@ from phaze.search.task import Configuration, ModelTask
 
 
 def with_figures(
-    model: Mapping[str, Any], task: ModelTask, configuration: Configuration, chip: Chip, budget: Budget | None
+    model: Mapping[str, Any],
+    task: ModelTask,
+    configuration: Configuration,
+    chip: Chip,
+    budget: Budget | None,
 ) -> dict[str, Any]:
     """A model's table in the answer with these figures."""
     graph, training, plan = task.graphs[configuration.graph], task.training, model["plan"]
     wide = graph.width * graph.model.context
     used = plan["data"] * sum(stage["devices"] for stage in plan["stages"])
     shape = Shape(wide, plan["pipeline"], plan["data"], plan.get("order", ""))
-    sharing = Sharing(**{key: plan[key] for key in ("context", "expert", "expert_tensor", "shard") if key in plan})
+    sharing = Sharing(
+        **{key: plan[key] for key in ("context", "expert", "expert_tensor", "shard") if key in plan}
+    )
     tokens = training.batch * graph.model.sequence
-    recomputed = range(len(graph.calls)) if training.rules.plain_layers else block_calls(graph.model)
+    recomputed = (
+        range(len(graph.calls)) if training.rules.plain_layers else block_calls(graph.model)
+    )
     rounds = training.microbatches(graph.microbatch)
     devices, peak = training.devices, chip.peak_flops_in(training.precision)
     ran = Ran(wide, rounds, tokens, model["batch_s"], devices, peak)

@@ -1,11 +1,13 @@
-"""A run that has ended answers from its folder: nothing is searched again where question and files are the same.
+"""A run that has ended answers from its folder: nothing is searched again where question and files
+are the same.
 
-The journal of a run keeps the SHA-256 of its question and of what the search wrote. Where the question of the folder
-(``problem.json``, ``graphs.json``) is the one that is asked, journal and code are of it, and ``result.json`` and
-``certificate.json`` are as they were written and say the same, the answer is the one that is there. A study that names
-no file depends on its text and on the code alone: where both are those of the folder, its question need not be built to
-know that it is the same. Anything else is searched. Whether the answer is true is for ``phaze verify`` to say, here as
-after a search.
+The journal of a run keeps the SHA-256 of its question and of what the search wrote. Where the
+question of the folder (``problem.json``, ``graphs.json``) is the one that is asked, journal and
+code are of it, and ``result.json`` and ``certificate.json`` are as they were written and say the
+same, the answer is the one that is there. A study that names no file depends on its text and on the
+code alone: where both are those of the folder, its question need not be built to know that it is
+the same. Anything else is searched. Whether the answer is true is for ``phaze verify`` to say, here
+as after a search.
 """
 
 import json
@@ -43,7 +45,8 @@ def digests_of(texts: dict[str, str]) -> dict[str, str]:
 
 
 def finished_in(folder: Path, papers: Papers, study: str) -> dict[str, Any] | None:
-    """The answer of a run that has ended with this question, ``study`` being its digest; None where there is none."""
+    """The answer of a run that has ended with this question, ``study`` being its digest; None where
+    there is none."""
     wanted = {PROBLEM: papers.problem, GRAPHS: papers.graphs}
     names = (*wanted, RESULT, CERTIFICATE, JOURNAL)
     if not papers.problem or not all((folder / name).is_file() for name in names):
@@ -62,7 +65,8 @@ def finished_in(folder: Path, papers: Papers, study: str) -> dict[str, Any] | No
 
 
 def names_files(value: Any) -> bool:
-    """Whether plain values have anything that may lead to a file or to code: a path, ``file.py:function``, a module."""
+    """Whether plain values have anything that may lead to a file or to code: a path,
+    ``file.py:function``, a module."""
     if isinstance(value, Mapping):
         entries = {key: entry for key, entry in value.items() if key != "schema"}
         return any(names_files(entry) for entry in (*entries.keys(), *entries.values()))
@@ -74,7 +78,8 @@ def names_files(value: Any) -> bool:
 
 
 def finished_as(folder: Path, study_text: str) -> dict[str, Any] | None:
-    """The answer of a run that has ended with this study, which names no file; None where there is none."""
+    """The answer of a run that has ended with this study, which names no file; None where there is
+    none."""
     names = (STUDY, PROBLEM, GRAPHS, RESULT, CERTIFICATE)
     if not all((folder / name).is_file() for name in (*names, JOURNAL)):
         return None
@@ -83,22 +88,29 @@ def finished_as(folder: Path, study_text: str) -> dict[str, Any] | None:
         about = read_about(folder / JOURNAL)
     except InputError:
         return None
-    expected = {"code": code_digest(), **digests_of({name: texts[name] for name in names if name != STUDY})}
-    if texts[STUDY] != study_text or any(about.get(key) != value for key, value in expected.items()):
+    expected = {
+        "code": code_digest(),
+        **digests_of({name: texts[name] for name in names if name != STUDY}),
+    }
+    if texts[STUDY] != study_text or any(
+        about.get(key) != value for key, value in expected.items()
+    ):
         return None
     return _ended(texts)
 
 
 def _ended(texts: Mapping[str, str]) -> dict[str, Any] | None:
     result: dict[str, Any] = json.loads(texts[RESULT])
-    if result["certificate"]["closed"]["open"] or unlike_certificate(result, json.loads(texts[CERTIFICATE])):
+    if result["certificate"]["closed"]["open"] or unlike_certificate(
+        result, json.loads(texts[CERTIFICATE])
+    ):
         return None
     return result
 
 
 def unlike_certificate(result: Mapping[str, Any], certificate: Mapping[str, Any]) -> str | None:
-    """Where an answer is not the one that its certificate proves; None where they agree. The rest of an answer follows
-    from what the certificate names, which ``phaze verify`` computes anew."""
+    """Where an answer is not the one that its certificate proves; None where they agree. The rest
+    of an answer follows from what the certificate names, which ``phaze verify`` computes anew."""
     proved, chip, models = certificate["answer"], result["chip"], result["models"]
     if proved is None:
         return None
@@ -115,32 +127,42 @@ def unlike_certificate(result: Mapping[str, Any], certificate: Mapping[str, Any]
             f"models[{index}].plan.stages": (stages, proved_model["stages"]),
             f"models[{index}].plan.data": (model["plan"]["data"], proved_model["data"]),
         }
-    # A search that was stopped proves less than was asked; one of gap 0 proves what rounding leaves of it.
+    # A search that was stopped proves less than was asked; one of gap 0 proves what rounding leaves
+    # of it.
     if not stated["closed"]["open"] and abs(stated["asked_gap"] - certificate["gap"]) > NEAR:
         return "certificate.asked_gap"
-    unlike = next((key for key, (stated_value, true) in pairs.items() if stated_value != true), None)
+    unlike = next(
+        (key for key, (stated_value, true) in pairs.items() if stated_value != true), None
+    )
     alone = len(models) == 1 and result["objective"]["kind"] == "throughput"
-    if unlike is None and alone and abs(models[0]["batch_s"] - certificate["best"]) > NEAR * certificate["best"]:
+    if (
+        unlike is None
+        and alone
+        and abs(models[0]["batch_s"] - certificate["best"]) > NEAR * certificate["best"]
+    ):
         return "models[0].batch_s"
     return unlike
 
 
 def _answer_digest(text: str) -> str:
-    """The digest of what an answer says, but for the code that wrote it; of what is no document, that of its text."""
+    """The digest of what an answer says, but for the code that wrote it; of what is no document,
+    that of its text."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         return sha256(text.encode()).hexdigest()
-    values = {key: value for key, value in document.items() if key not in ("code_digest", "version")}
+    values = {
+        key: value for key, value in document.items() if key not in ("code_digest", "version")
+    }
     plain = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return sha256(plain.encode()).hexdigest()
 
 
 def run_id_in(folder: Path) -> str | None:
-    """The id of a run: SHA-256 over the digests of its question, its certificate and the answer that its folder shows;
-    None where it has no certificate."""
+    """The id of a run: SHA-256 over the digests of its question, its certificate and the answer
+    that its folder shows; None where it has no certificate."""
     paths = [folder / name for name in (PROBLEM, GRAPHS, CERTIFICATE)]
     if not all(path.is_file() for path in paths):
         return None

@@ -1,4 +1,5 @@
-"""A run is a folder: its question, the journal, the result. The same command in it goes on where it was."""
+"""A run is a folder: its question, the journal, the result. The same command in it goes on where it
+was."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,10 +58,11 @@ def write_papers(folder: Path, papers: Papers) -> None:
 
 
 def answered(state: SearchState) -> tuple[BestDesign, AnswerParts] | None:
-    """The best design of a search and its answer; where the time is up, one that can be written without solving.
+    """The best design of a search and its answer; where the time is up, one that can be written
+    without solving.
 
-    That is the best evaluated chip, where its schedules are at hand (they are not where it was resumed), else the
-    better of that chip and of the search's first design, both by list schedules.
+    That is the best evaluated chip, where its schedules are at hand (they are not where it was
+    resumed), else the better of that chip and of the search's first design, both by list schedules.
     """
     if not state.stopped:
         best = best_of(state)
@@ -69,10 +71,15 @@ def answered(state: SearchState) -> tuple[BestDesign, AnswerParts] | None:
     state.known.frozen = True
     try:
         best = best_of(state)
-        if best is not None and best.score <= min((one.score for one in offers), default=best.score):
+        if best is not None and best.score <= min(
+            (one.score for one in offers), default=best.score
+        ):
             return best, answer_of(state, best)
     except OutOfTime:
-        again = relisted(state, min((one for one in state.evaluated.values() if one.ran), key=lambda one: one.score))
+        again = relisted(
+            state,
+            min((one for one in state.evaluated.values() if one.ran), key=lambda one: one.score),
+        )
         offers += [] if again is None else [again]
     if not offers:
         return None
@@ -100,21 +107,27 @@ def run_in(
         journalled = journal.known()
         require_evaluated(journal.path, journalled.values(), job)
         write_papers(folder, papers)
-        state = search(job, scale_for(job, crew, deadline), crew, journal, watch, shared, deadline=deadline)
+        state = search(
+            job, scale_for(job, crew, deadline), crew, journal, watch, shared, deadline=deadline
+        )
         try:
             answer = answered(state)
         except DisagreementError:
             if not journalled:
                 raise
             seen = "what the journal has of the best chip is not found again"
-            raise InputError(str(journal.path), seen, "the journal was changed: give another --out") from None
+            raise InputError(
+                str(journal.path), seen, "the journal was changed: give another --out"
+            ) from None
         if answer is None:
             raise nothing_in_time(SCHEMA) if state.stopped else nothing_found(state)
         best, parts = answer
         evaluated, score = evaluated_chips(state), parts.document["objective"]["score"]
         closed = closed_chips(state, score)
         journal.finish(closed)
-        certificate = certificate_of(closed, evaluated, score, job.gap, state.opened.left_out, state.boxed)
+        certificate = certificate_of(
+            closed, evaluated, score, job.gap, state.opened.left_out, state.boxed
+        )
         document = result_view(job, parts.document, certificate, code)
         texts = {RESULT: written(document)}
         if papers.problem:

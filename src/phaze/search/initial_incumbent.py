@@ -1,12 +1,15 @@
-"""A design before any chip is evaluated, for a search whose time is limited: the chip with the best bound, its layers
-by list schedules, the first configuration that fits.
+"""A design before any chip is evaluated, for a search whose time is limited: the chip with the best
+bound, its layers by list schedules, the first configuration that fits.
 
-    bounds   of every k-th chip, a graph after the other; where the time is up, of as few graphs as give a bound
-    design   chip = least bound;  for each model the configuration of the least bound that has a plan, with list
-             schedules (some ms each, and no less than the optimum; where a layer's time is a formula there is none)
+    bounds   of every k-th chip, a graph after the other; where the time is up, of as few graphs as
+             give a bound
+    design   chip = least bound;  for each model the configuration of the least bound that has a
+             plan, with list schedules (some ms each, and no less than the optimum; where a layer's
+             time is a formula there is none)
 
-It is feasible and its score is true, so a search that stops before it has evaluated a chip answers with it, and the gap
-says how far it may be from the best. It decides nothing else: a search that is not stopped forgets it.
+It is feasible and its score is true, so a search that stops before it has evaluated a chip answers
+with it, and the gap says how far it may be from the best. It decides nothing else: a search that is
+not stopped forgets it.
 """
 
 from collections.abc import Mapping
@@ -25,7 +28,8 @@ from phaze.search.work_item import opened
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Chips tried where nothing fits on the one with the best bound: what fits hardly depends on the chip.
+# Chips tried where nothing fits on the one with the best bound: what fits hardly depends on the
+# chip.
 CHIPS = 3
 
 
@@ -33,7 +37,9 @@ def _graph_bounds(state: SearchState, model: int, graph: int, index: Integers) -
     """The bounds of the chips of ``index`` for one graph of a model."""
     for positions, tasks in state.networks.groups(index):
         task, some = tasks[model], index[positions]
-        times = layer_bounds(task, task.graphs[graph], state.arrays.taken(some), CHEAP, state.energy)
+        times = layer_bounds(
+            task, task.graphs[graph], state.arrays.taken(some), CHEAP, state.energy
+        )
         if times.dynamic_j is not None:
             least_j = on_all_devices(task, task.graphs[graph], times.dynamic_j)
             state.floors[model][graph, some] = least_j * (1 - SLACK)
@@ -46,9 +52,11 @@ def _graph_bounds(state: SearchState, model: int, graph: int, index: Integers) -
 
 
 def first_bounds(state: SearchState, index: Integers) -> None:
-    """Bounds of the chips of ``index``, as the pilot of a search has them; raises where the time is up.
+    """Bounds of the chips of ``index``, as the pilot of a search has them; raises where the time is
+    up.
 
-    It is looked at only after there is some bound for every model, so that there is always a chip to choose.
+    It is looked at only after there is some bound for every model, so that there is always a chip
+    to choose.
     """
     job = state.job
     for graph in range(max(len(task.graphs) for task in job.models)):
@@ -61,11 +69,14 @@ def first_bounds(state: SearchState, index: Integers) -> None:
 
 def listed(state: SearchState, chip: int) -> ChipEvaluation:
     """A chip to be priced by list schedules."""
-    return opened(state.common(), state.item(chip), ScheduleMemo(state.known.listed, scheduler="list"))
+    return opened(
+        state.common(), state.item(chip), ScheduleMemo(state.known.listed, scheduler="list")
+    )
 
 
 def design_on(state: SearchState, chip: int) -> Evaluated | None:
-    """The first configuration of every model that fits on a chip, in order of bounds; None where a model has none."""
+    """The first configuration of every model that fits on a chip, in order of bounds; None where a
+    model has none."""
     index = np.array([chip])
     values = [state.values(model, index)[:, :, 0] for model in range(len(state.job.models))]
     scores = [
@@ -79,7 +90,9 @@ def design_on(state: SearchState, chip: int) -> Evaluated | None:
             if not np.isfinite(bounds[configuration, memory]):
                 return None
             priced = pricing.price(model, configuration, hbm)
-            value = float(state.rates.at(hbm, chip).value(np.asarray(priced.batch_s), priced.dynamic_j))
+            value = float(
+                state.rates.at(hbm, chip).value(np.asarray(priced.batch_s), priced.dynamic_j)
+            )
             if np.isfinite(value):
                 ran.append(ModelRun(configuration, priced.batch_s, priced.dynamic_j, value, 0.0))
                 break
@@ -90,7 +103,8 @@ def design_on(state: SearchState, chip: int) -> Evaluated | None:
 
 
 def first_design(state: SearchState) -> Evaluated | None:
-    """The design, from the bounds that the state has; None where nothing fits on the chips with the best ones."""
+    """The design, from the bounds that the state has; None where nothing fits on the chips with the
+    best ones."""
     scores = state.scored()
     for chip in np.argsort(scores, kind="stable")[:CHIPS].tolist():
         if np.isfinite(scores[chip]):
@@ -101,15 +115,26 @@ def first_design(state: SearchState) -> Evaluated | None:
 
 
 def relisted(state: SearchState, found: Evaluated) -> Evaluated | None:
-    """A design that was evaluated, by list schedules: for one that was resumed, whose exact ones are not at hand."""
+    """A design that was evaluated, by list schedules: for one that was resumed, whose exact ones
+    are not at hand."""
     pricing, ran = listed(state, found.chip), list[ModelRun]()
     for model, run in enumerate(found.ran):
         priced = pricing.price(model, run.configuration, found.hbm)
-        value = float(state.rates.at(found.hbm, found.chip).value(np.asarray(priced.batch_s), priced.dynamic_j))
+        value = float(
+            state.rates.at(found.hbm, found.chip).value(
+                np.asarray(priced.batch_s), priced.dynamic_j
+            )
+        )
         if not np.isfinite(value):
             return None
         ran.append(ModelRun(run.configuration, priced.batch_s, priced.dynamic_j, value, 0.0))
-    return Evaluated(found.chip, found.hbm, float(state.scale.score(np.array([r.value for r in ran]))), 0.0, tuple(ran))
+    return Evaluated(
+        found.chip,
+        found.hbm,
+        float(state.scale.score(np.array([r.value for r in ran]))),
+        0.0,
+        tuple(ran),
+    )
 
 
 def better_design(state: SearchState, bounds: list[Floats]) -> Evaluated | None:
@@ -122,7 +147,8 @@ def better_design(state: SearchState, bounds: list[Floats]) -> Evaluated | None:
 
 
 def stop(state: SearchState, bounded: bool, kept: Mapping[int, Evaluated]) -> None:
-    """The time is up: what is known of all chips are their bounds, if they were worked out, and what a journal has."""
+    """The time is up: what is known of all chips are their bounds, if they were worked out, and
+    what a journal has."""
     state.stopped = True
     state.evaluated.update(kept)
     if bounded:

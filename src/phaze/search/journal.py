@@ -1,8 +1,10 @@
-"""The journal of a run: a SQLite file with every evaluated chip, so that a killed search loses at most one round.
+"""The journal of a run: a SQLite file with every evaluated chip, so that a killed search loses at
+most one round.
 
-Tables: ``about`` (key, value: format, digests of study and code, and of the files that the search wrote), ``evaluated``
-(chip, its document) and, when the search has ended, ``closed`` (chip, reason, bound, the step that gave it): the
-certificate chip by chip. One writer at a time holds the file; a round is one transaction.
+Tables: ``about`` (key, value: format, digests of study and code, and of the files that the search
+wrote), ``evaluated`` (chip, its document) and, when the search has ended, ``closed`` (chip, reason,
+bound, the step that gave it): the certificate chip by chip. One writer at a time holds the file; a
+round is one transaction.
 """
 
 import json
@@ -24,11 +26,15 @@ FORMAT = "phaze.journal/1"
 TABLES = (
     "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS evaluated (chip INTEGER PRIMARY KEY, document TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS closed (chip INTEGER PRIMARY KEY, reason TEXT NOT NULL, bound REAL, step TEXT)",
+    (
+        "CREATE TABLE IF NOT EXISTS closed (chip INTEGER PRIMARY KEY, reason TEXT NOT NULL, "
+        "bound REAL, step TEXT)"
+    ),
 )
 
 
-# The files that SQLite itself writes beside a journal; it would follow a link that stands in their place.
+# The files that SQLite itself writes beside a journal; it would follow a link that stands in their
+# place.
 SUFFIXES = ("", "-wal", "-shm", "-journal")
 # What SQLite says, what it means here, and what to do.
 FAULTS = (
@@ -54,16 +60,26 @@ def faults_of(path: Path) -> Iterator[None]:
         for sign, seen, change in FAULTS:
             if sign in text:
                 raise InputError(str(path), seen, change) from None
-        raise InputError(str(path), f"the journal cannot be used ({text})", "check the folder's rights") from None
-    except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as fault:
+        raise InputError(
+            str(path), f"the journal cannot be used ({text})", "check the folder's rights"
+        ) from None
+    except (
+        sqlite3.Error,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as fault:
         raise InputError(
             str(path), f"the journal is damaged ({fault})", "move the folder away and start again"
         ) from None
 
 
 class PrunedChip(NamedTuple):
-    """How one chip was closed: by evaluating it, by a bound (and which), by memory, or by a failure; a row of the
-    journal."""
+    """How one chip was closed: by evaluating it, by a bound (and which), by memory, or by a
+    failure; a row of the journal."""
 
     chip: int
     reason: str
@@ -99,7 +115,8 @@ class SqliteJournal:
             raise
 
     def _opened(self, study: str, code: str) -> dict[int, Evaluated]:
-        """The chips that are in it, after its tables were made or found to be of the same study and code."""
+        """The chips that are in it, after its tables were made or found to be of the same study and
+        code."""
         with faults_of(self.path):
             self.base.execute("PRAGMA locking_mode=EXCLUSIVE")
             self.base.execute("PRAGMA journal_mode=WAL")
@@ -117,10 +134,18 @@ class SqliteJournal:
             return {int(chip): evaluated_from(int(chip), json.loads(text)) for chip, text in rows}
 
     def _refuse_others(self, about: dict[str, str], wanted: dict[str, str]) -> None:
-        names = {"format": "another format", "study": "another study", "code": "another version of phaze"}
+        names = {
+            "format": "another format",
+            "study": "another study",
+            "code": "another version of phaze",
+        }
         for key, name in names.items():
             if about.get(key) != wanted[key]:
-                raise InputError(str(self.path.parent), f"this folder holds a run of {name}", "give another --out")
+                raise InputError(
+                    str(self.path.parent),
+                    f"this folder holds a run of {name}",
+                    "give another --out",
+                )
 
     def known(self) -> dict[int, Evaluated]:
         """Every chip evaluated so far."""
@@ -129,7 +154,10 @@ class SqliteJournal:
     def add(self, found: Iterable[Evaluated]) -> None:
         """Keep a round, all of it or nothing."""
         results = list(found)
-        rows = [(result.chip, json.dumps(result.document(), separators=(",", ":"))) for result in results]
+        rows = [
+            (result.chip, json.dumps(result.document(), separators=(",", ":")))
+            for result in results
+        ]
         with faults_of(self.path):
             self.base.execute("BEGIN IMMEDIATE")
             self.base.executemany("INSERT OR REPLACE INTO evaluated VALUES (?, ?)", rows)
@@ -159,7 +187,9 @@ class SqliteJournal:
     def noted(self, key: str) -> str | None:
         """A text that was kept; None where there is none."""
         with faults_of(self.path):
-            row = self.base.execute("SELECT value FROM about WHERE key = ?", (f"note {key}",)).fetchone()
+            row = self.base.execute(
+                "SELECT value FROM about WHERE key = ?", (f"note {key}",)
+            ).fetchone()
         return None if row is None else str(row[0])
 
     def close(self) -> None:
@@ -174,14 +204,18 @@ class SqliteJournal:
 
 @dataclass(frozen=True, slots=True)
 class NumberedJournal:
-    """A journal by the numbers that documents call chips, for a search that has some chips of a space by place."""
+    """A journal by the numbers that documents call chips, for a search that has some chips of a
+    space by place."""
 
     journal: Journal
     opened: SpaceChips
 
     def known(self) -> dict[int, Evaluated]:
         """Every chip evaluated so far that is one of them."""
-        places = ((self.opened.index_of(number), result) for number, result in self.journal.known().items())
+        places = (
+            (self.opened.index_of(number), result)
+            for number, result in self.journal.known().items()
+        )
         return {index: replace(result, chip=index) for index, result in places if index is not None}
 
     def add(self, found: Iterable[Evaluated]) -> None:
@@ -204,7 +238,9 @@ def rows_of(path: Path, query: str) -> list[Any]:
     for suffix in SUFFIXES:
         refuse_other_kinds(path.with_name(path.name + suffix), "give the folder of a run")
     unwritten = path.with_name(path.name + "-wal").exists()
-    place = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro" + ("" if unwritten else "&immutable=1")
+    place = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro" + (
+        "" if unwritten else "&immutable=1"
+    )
     with faults_of(path):
         base = sqlite3.connect(place, timeout=0.2, uri=True)
         try:

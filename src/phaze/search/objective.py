@@ -1,25 +1,32 @@
 r"""What a search minimises: one score for a chip, from what a batch of each model takes on it.
 
-For a model on K devices a batch takes T seconds, and D joules beyond static power, which is s watts a chip, always on:
+For a model on K devices a batch takes T seconds, and D joules beyond static power, which is s watts
+a chip, always on:
 
     energy of a batch   E = D + K s T
     throughput              v = T                                          seconds of a batch
-    throughput_per_watt     v = E                                          joules of a batch: sequences per joule
+    throughput_per_watt     v = E                                          joules of a batch:
+                            sequences per joule
     throughput_per_usd      v = K m T / life + E price PUE                 dollars of a batch
     throughput_per_kgco2e   v = K c T / life + E grid PUE                  kilograms of a batch
     energy_delay            v = E T
 
-with m and c the cost and the carbon of manufacturing a chip with its HBM, and life the seconds it serves. All are
+with m and c the cost and the carbon of manufacturing a chip with its HBM, and life the seconds it
+serves. All are
 
     v = (rate T + weight D) T^p
 
-with rate and weight of the chip and its memory (:class:`Rates`), so v rises with T and with D: lower bounds on both
-give a lower bound on v. T and D are those of the fastest plan of a configuration of the model; of all the one with the
-least v counts. Several models, of weights w_m that sum to 1, n_m sequences a batch and v0_m on the baseline chip:
+with rate and weight of the chip and its memory (:class:`Rates`), so v rises with T and with D:
+lower bounds on both give a lower bound on v. T and D are those of the fastest plan of a
+configuration of the model; of all the one with the least v counts. Several models, of weights w_m
+that sum to 1, n_m sequences a batch and v0_m on the baseline chip:
 
-    geometric    score = prod over m of (v_m / v0_m)^w_m              the default; one model: its v itself
-    arithmetic   score = 1 / sum over m of w_m n_m / v_m              the paper's mean of raw throughput
-    regret       score = max over m of v_m / v1_m                     v1_m the best of the space for m alone
+    geometric    score = prod over m of (v_m / v0_m)^w_m              the default; one model: its v
+                 itself
+    arithmetic   score = 1 / sum over m of w_m n_m / v_m              the paper's mean of raw
+                 throughput
+    regret       score = max over m of v_m / v1_m                     v1_m the best of the space for
+                 m alone
 """
 
 from collections.abc import Mapping
@@ -32,7 +39,13 @@ from numpy.typing import NDArray
 
 from phaze.errors import InputError
 
-Kind = Literal["throughput", "throughput_per_watt", "throughput_per_usd", "throughput_per_kgco2e", "energy_delay"]
+Kind = Literal[
+    "throughput",
+    "throughput_per_watt",
+    "throughput_per_usd",
+    "throughput_per_kgco2e",
+    "energy_delay",
+]
 Mean = Literal["geometric", "arithmetic", "regret"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 UNITS: Mapping[Kind, str] = MappingProxyType(
@@ -73,7 +86,8 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """``rate`` [memories, chips] for one device count and ``weight``, as the module's docstring has them.
+    """``rate`` [memories, chips] for one device count and ``weight``, as the module's docstring has
+    them.
 
     ``rate`` is infinite where a chip may not have that memory.
     """
@@ -84,7 +98,9 @@ class Rates:
 
     def value(self, batch_s: Floats, dynamic_j: Floats | float) -> Floats:
         """v of batch times [..., memories, chips] and dynamic energies that go with them."""
-        with np.errstate(invalid="ignore"):  # a bound of 0 where a chip may not have that memory: never, not nothing
+        with np.errstate(
+            invalid="ignore"
+        ):  # a bound of 0 where a chip may not have that memory: never, not nothing
             timed = np.where(np.isinf(self.rate), np.inf, self.rate * batch_s)
             if self.weight == 0.0:
                 return timed
@@ -92,8 +108,8 @@ class Rates:
             return np.where(np.isinf(self.rate), np.inf, energy_value)
 
     def last_s(self, value: Floats | float, dynamic_j: Floats | float) -> Floats:
-        """The batch time whose v is ``value``: none above it has less; nothing where a chip may not have that memory,
-        infinite where v is nothing whatever the time."""
+        """The batch time whose v is ``value``: none above it has less; nothing where a chip may not
+        have that memory, infinite where v is nothing whatever the time."""
         rest = self.weight * dynamic_j
         with np.errstate(divide="ignore", invalid="ignore"):
             seconds = (value - rest) / self.rate
@@ -109,7 +125,8 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """An objective with its models' numbers in place: weights that sum to 1, sequences, values on the baseline chip.
+    """An objective with its models' numbers in place: weights that sum to 1, sequences, values on
+    the baseline chip.
 
     For least regret the baseline of a model is its own best in the space.
     """
@@ -135,8 +152,8 @@ class Scale:
             return np.asarray(np.exp((weights * np.log(ratio)).sum(axis=0)))
 
     def last(self, values: Floats, model: int, score: Floats) -> Floats:
-        """The value of a model from which on no score is below ``score``, all others at ``values`` [models, ...];
-        infinite where none is.
+        """The value of a model from which on no score is below ``score``, all others at ``values``
+        [models, ...]; infinite where none is.
 
             geometric   v0 (score / prod over others of (v / v0)^w)^(1 / w)
             arithmetic  w n / (1 / score - sum over others of w n / v)
@@ -165,9 +182,13 @@ class Scale:
             return np.asarray(np.where(np.isnan(last), np.inf, last))
 
 
-def scale_of(objective: Objective, weights: list[float], batches: list[float], baseline: list[float]) -> Scale:
+def scale_of(
+    objective: Objective, weights: list[float], batches: list[float], baseline: list[float]
+) -> Scale:
     """Weights made to sum to 1."""
     total = sum(weights)
     if not total > 0:
-        raise InputError("models.weight", "all weights are 0", "give at least one model a positive weight")
+        raise InputError(
+            "models.weight", "all weights are 0", "give at least one model a positive weight"
+        )
     return Scale(objective, tuple(w / total for w in weights), tuple(batches), tuple(baseline))

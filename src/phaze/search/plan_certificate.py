@@ -1,11 +1,14 @@
-"""A plan's question and certificate as documents: what others need to prove that no plan of it is faster.
+"""A plan's question and certificate as documents: what others need to prove that no plan of it is
+faster.
 
-    problem.json      phaze.problem/1 with the ``chip`` of the plan in place of a space: job, network, stack, constants,
-                      graphs by digest, configurations (graph, recompute, stages of ZeRO), and as ``restricted``
-                      what was requested of the plans that are searched, as ``job`` of the plan states it
-    graphs.json       one traced rank for every choice of width, microbatch, sequence parallelism, attention, context
-                      and expert degree that was tried
-    certificate.json  phaze.certificate/1: ``best`` in seconds of a batch, gap 0, the plan as ``answer``
+    problem.json      phaze.problem/1 with the ``chip`` of the plan in place of a space: job,
+                      network, stack, constants, graphs by digest, configurations (graph, recompute,
+                      stages of ZeRO), and as ``restricted`` what was requested of the plans that
+                      are searched, as ``job`` of the plan states it
+    graphs.json       one traced rank for every choice of width, microbatch, sequence parallelism,
+                      attention, context and expert degree that was tried
+    certificate.json  phaze.certificate/1: ``best`` in seconds of a batch, gap 0, the plan as
+                      ``answer``
 
 :mod:`phaze.check` reads them as those of a search over one chip.
 """
@@ -49,9 +52,12 @@ class PlanPapers:
 
 
 def ranks(request: PlanRequest) -> Iterator[Model]:
-    """Every traced rank that a plan of the request may run; degrees that a choice cannot have are left out."""
+    """Every traced rank that a plan of the request may run; degrees that a choice cannot have are
+    left out."""
     for choice in choices(request):
-        for own in parallels(choice[0], request.contexts, request.expert, request.ways, request.rows):
+        for own in parallels(
+            choice[0], request.contexts, request.expert, request.ways, request.rows
+        ):
             if (own.context, own.expert) == (1, 1) or request.rank_at is None:
                 yield request.model_at(*choice)
                 continue
@@ -76,7 +82,13 @@ def _task(request: PlanRequest, name: str, models: list[Model]) -> ModelTask:
         request.job.headroom,
         request.shards,
     )
-    return task_of(name, 1.0, training, [rank_graph(model, machine) for model in models], (request.job.recompute,))
+    return task_of(
+        name,
+        1.0,
+        training,
+        [rank_graph(model, machine) for model in models],
+        (request.job.recompute,),
+    )
 
 
 def head_of(graph: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,12 +97,21 @@ def head_of(graph: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _problem(
-    request: PlanRequest, task: ModelTask, graphs: list[dict[str, Any]], restricted: Mapping[str, Any]
+    request: PlanRequest,
+    task: ModelTask,
+    graphs: list[dict[str, Any]],
+    restricted: Mapping[str, Any],
 ) -> dict[str, Any]:
     chip = request.setting.chip
     rows = [{**head_of(graph), "digest": digest(graph)} for graph in graphs]
-    model = {**{name: plain_value(getattr(task, name)) for name in TASK}, "part": "model", "graphs": rows}
-    if request.shards == (0,):  # stated only where some ranks with the same weights share out state, not all
+    model = {
+        **{name: plain_value(getattr(task, name)) for name in TASK},
+        "part": "model",
+        "graphs": rows,
+    }
+    if request.shards == (
+        0,
+    ):  # stated only where some ranks with the same weights share out state, not all
         del model["training"]["shards"]
         for configuration in model["configurations"]:
             del configuration["shard"]
@@ -107,7 +128,10 @@ def _problem(
 
 
 def plan_papers(
-    request: PlanRequest, name: str, best: Candidate, restricted: Mapping[str, Any] = MappingProxyType({})
+    request: PlanRequest,
+    name: str,
+    best: Candidate,
+    restricted: Mapping[str, Any] = MappingProxyType({}),
 ) -> PlanPapers:
     """The documents of a plan that was proved fastest, among those that were requested."""
     models = list(ranks(request))
@@ -116,9 +140,16 @@ def plan_papers(
     text = dumps({"schema": GRAPHS, "models": [graphs]}) + "\n"
     if best.plan is None:
         raise AssertionError(f"{name}: a plan that does not fit is not certified")
-    place, table = graphs.index(store.plain(best.model)), {"plan": document_of(best.plan), "zero": best.problem.zero}
+    place, table = (
+        graphs.index(store.plain(best.model)),
+        {"plan": document_of(best.plan), "zero": best.problem.zero},
+    )
     zero, shard = best.problem.zero, best.problem.sharing.shard
-    ways = [one for one in task.configurations if (one.graph, one.shard) == (place, shard) and zero in one.zeros]
+    ways = [
+        one
+        for one in task.configurations
+        if (one.graph, one.shard) == (place, shard) and zero in one.zeros
+    ]
     memo = ScheduleMemo(kept=[])
     if needs_schedules(task):
         layers_on(task, place, request.setting.chip, None, (memo, b""))

@@ -1,4 +1,5 @@
-"""A plan in a line of words, the same wherever a plan is named: answers, explanations, sweeps and their regions."""
+"""A plan in a line of words, the same wherever a plan is named: answers, explanations, sweeps and
+their regions."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,22 +9,32 @@ from phaze.hardware.formats import TITLES
 
 
 def recompute_words(plan: Mapping[str, Any], choice: str) -> str:
-    """What is recomputed: the choice of all stages, or where it is made stage by stage in how many of them which."""
+    """What is recomputed: the choice of all stages, or where it is made stage by stage in how many
+    of them which."""
     if choice != "best":
         return choice
     counts = Counter(stage["recompute"] for stage in plan["stages"])
     if len(counts) == 1:
         return str(next(iter(counts)))
-    parts = [f"{mode} in {count} of {len(plan['stages'])} stages" for mode, count in sorted(counts.items())]
+    parts = [
+        f"{mode} in {count} of {len(plan['stages'])} stages"
+        for mode, count in sorted(counts.items())
+    ]
     return " and ".join(parts)
 
 
 # What the stages of ZeRO share out over the replicas.
-SHARED_OUT = ("", "optimizer state", "optimizer state and gradients", "optimizer state, gradients and weights")
+SHARED_OUT = (
+    "",
+    "optimizer state",
+    "optimizer state and gradients",
+    "optimizer state, gradients and weights",
+)
 
 
 def shared_words(row: Mapping[str, Any]) -> list[str]:
-    """Ranks that share a sequence, experts or state, where a plan has some; ``row`` has its replicas."""
+    """Ranks that share a sequence, experts or state, where a plan has some; ``row`` has its
+    replicas."""
     names = {"context": "CP", "expert": "EP", "expert_tensor": "ETP"}
     found = [f"{name} {row[key]}" for key, name in names.items() if (row.get(key) or 1) > 1]
     return found + ([f"hybrid sharding over {_sharers(row)}"] if row.get("shard") else [])
@@ -41,7 +52,9 @@ def state_words(row: Mapping[str, Any]) -> str:
     if not row.get("zero"):
         return ""
     hybrid = "hybrid sharding: " if row.get("shard") else ""
-    return f"{hybrid}{SHARED_OUT[int(row['zero'])]} sharded over {_sharers(row)} (ZeRO {row['zero']})"
+    return (
+        f"{hybrid}{SHARED_OUT[int(row['zero'])]} sharded over {_sharers(row)} (ZeRO {row['zero']})"
+    )
 
 
 def offload_words(row: Mapping[str, Any]) -> str:
@@ -61,7 +74,8 @@ def degree_words(row: Mapping[str, Any]) -> str:
 
 
 def split_words(row: Mapping[str, Any]) -> str:
-    """The degrees of a row that names them, and the virtual stages and the stage of ZeRO where there are any."""
+    """The degrees of a row that names them, and the virtual stages and the stage of ZeRO where
+    there are any."""
     words = [degree_words(row), *shared_words(row)]
     words += [str(row["family"])] if row.get("family") else []
     words += [f"VPP {row['chunks']}"] if row["chunks"] > 1 else []
@@ -69,8 +83,8 @@ def split_words(row: Mapping[str, Any]) -> str:
 
 
 def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    """A plan in words: its degrees, and how it is run; ``model`` names the configuration and the stage of
-    ZeRO, as in a result."""
+    """A plan in words: its degrees, and how it is run; ``model`` names the configuration and the
+    stage of ZeRO, as in a result."""
     shared = shared_words({**model, "data": plan["data"]})
     words = [degree_words({**plan, "tensor": model["tensor"]}), *shared]
     words.append(f"microbatch {model['microbatch']}")
@@ -80,5 +94,7 @@ def plan_words(model: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
     words += [f"VPP {plan['chunks']}"] if plan.get("chunks", 1) > 1 else []
     words += [f"ZeRO {model['zero']}"] if model["zero"] else []
     if plan.get("order") and plan["pipeline"] > 1 and plan["data"] > 1:
-        words.append("stages of a replica adjacent" if plan["order"] == "pipeline" else "replicas adjacent")
+        words.append(
+            "stages of a replica adjacent" if plan["order"] == "pipeline" else "replicas adjacent"
+        )
     return ", ".join(words)

@@ -1,8 +1,9 @@
 """Whether a chip that was found could be built, as far as shipped chips tell.
 
-A certificate says that nothing in the space is better; it does not say that the model of area and power is right. So an
-answer stands beside the densest chips that were shipped in its process: peak and design power a mm2, peak a W; and
-beside all shipped chips its clock and HBM bandwidth. Above them it is called what it is.
+A certificate says that nothing in the space is better; it does not say that the model of area and
+power is right. So an answer stands beside the densest chips that were shipped in its process: peak
+and design power a mm2, peak a W; and beside all shipped chips its clock and HBM bandwidth. Above
+them it is called what it is.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +20,13 @@ ALIKE = 1.02
 
 
 def _figure(
-    value: float, chips: Sequence[ShippedChip], of: Callable[[ShippedChip], float], dense: bool = False
+    value: float,
+    chips: Sequence[ShippedChip],
+    of: Callable[[ShippedChip], float],
+    dense: bool = False,
 ) -> dict[str, Any]:
-    """A figure beside the most that was shipped; ``dense``: it is one a mm2, and grows as a die turns out smaller."""
+    """A figure beside the most that was shipped; ``dense``: it is one a mm2, and grows as a die
+    turns out smaller."""
     most = max(chips, key=of)
     return {
         "value": value,
@@ -32,13 +37,23 @@ def _figure(
     }
 
 
-def _figures(chip: Chip, area_mm2: float, design_w: float, shipped: Shipped) -> dict[str, dict[str, Any]]:
+def _figures(
+    chip: Chip, area_mm2: float, design_w: float, shipped: Shipped
+) -> dict[str, dict[str, Any]]:
     return {
-        "peak_flops_per_mm2": _figure(chip.peak_flops / area_mm2, shipped.near, lambda one: one.flops_per_mm2, True),
-        "peak_flops_per_w": _figure(chip.peak_flops / design_w, shipped.near, lambda one: one.flops_per_w),
-        "design_w_per_mm2": _figure(design_w / area_mm2, shipped.near, lambda one: one.watts_per_mm2, True),
+        "peak_flops_per_mm2": _figure(
+            chip.peak_flops / area_mm2, shipped.near, lambda one: one.flops_per_mm2, True
+        ),
+        "peak_flops_per_w": _figure(
+            chip.peak_flops / design_w, shipped.near, lambda one: one.flops_per_w
+        ),
+        "design_w_per_mm2": _figure(
+            design_w / area_mm2, shipped.near, lambda one: one.watts_per_mm2, True
+        ),
         "clock_hz": _figure(chip.clock_hz, shipped.every, lambda one: one.clock),
-        "hbm_bytes_per_s": _figure(chip.hbm.bandwidth_bytes_per_s, shipped.every, lambda one: one.hbm or 0.0),
+        "hbm_bytes_per_s": _figure(
+            chip.hbm.bandwidth_bytes_per_s, shipped.every, lambda one: one.hbm or 0.0
+        ),
     }
 
 
@@ -55,7 +70,10 @@ WORDS: Mapping[str, tuple[str, str, float]] = MappingProxyType(
 
 def _warning(name: str, figure: dict[str, Any]) -> str:
     value, shipped, scale = WORDS[name]
-    said = value.format(value=figure["value"] / scale), shipped.format(shipped=figure["shipped"] / scale)
+    said = (
+        value.format(value=figure["value"] / scale),
+        shipped.format(shipped=figure["shipped"] / scale),
+    )
     most, least = ("up to ", "at least ") if figure["shipped_is_lower_bound"] else ("", "")
     times = f"{most}{figure['ratio']:.1f} times the most shipped"
     return f"{said[0]} is {times} ({figure['shipped_chip']}, {least}{said[1]})"
@@ -69,7 +87,9 @@ def plausibility_of(chip: Chip) -> dict[str, Any]:
     process, area_mm2, design_w = figures.process, figures.area_mm2, figures.design_w
     shipped = shipped_beside(process)
     beside = _figures(chip, area_mm2, design_w, shipped)
-    warnings = [_warning(name, figure) for name, figure in beside.items() if figure["ratio"] > ALIKE]
+    warnings = [
+        _warning(name, figure) for name, figure in beside.items() if figure["ratio"] > ALIKE
+    ]
     return {
         "process": process,
         "beside_process": shipped.process,
@@ -86,5 +106,11 @@ def axis_ends(opened: SpaceChips, number: int) -> list[dict[str, Any]]:
     for name, points in opened.space.axis_points().items():
         value = values[name][number]
         if len(points) > 1 and value in (points[0], points[-1]):
-            ends.append({"axis": name, "value": float(value), "end": "least" if value == points[0] else "most"})
+            ends.append(
+                {
+                    "axis": name,
+                    "value": float(value),
+                    "end": "least" if value == points[0] else "most",
+                }
+            )
     return ends

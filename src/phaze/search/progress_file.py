@@ -1,8 +1,10 @@
-"""How far a search is, kept in its run's folder while it runs: the journal itself is locked by its writer.
+"""How far a search is, kept in its run's folder while it runs: the journal itself is locked by its
+writer.
 
-``progress.json`` (``phaze.progress/1``) has a row for each time that was kept: seconds since the start, best score and
-lower bound (null while there is none), chips evaluated, pruned by a bound, without a plan that fits, and open. It is
-written whole, at most twice a second, and taken away when the search ends; of a killed one it stays.
+``progress.json`` (``phaze.progress/1``) has a row for each time that was kept: seconds since the
+start, best score and lower bound (null while there is none), chips evaluated, pruned by a bound,
+without a plan that fits, and open. It is written whole, at most twice a second, and taken away when
+the search ends; of a killed one it stays.
 """
 
 from collections.abc import Callable
@@ -47,7 +49,10 @@ class ProgressFile:
         if len(self.rows) > MOST_ROWS:
             self.rows = self.rows[::2]
         try:
-            write_whole(self.path, dumps({"schema": SCHEMA, "columns": list(COLUMNS), "rows": self.rows}) + "\n")
+            write_whole(
+                self.path,
+                dumps({"schema": SCHEMA, "columns": list(COLUMNS), "rows": self.rows}) + "\n",
+            )
         except InputError:
             self.last = float("inf")
 

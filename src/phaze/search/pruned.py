@@ -18,8 +18,8 @@ BATCH = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrunedChips(Sequence[PrunedChip]):
-    """Every chip in order: the numbers of its reason and its step, and its bound, infinite where there is none;
-    ``numbers`` are what documents call them where that is not their place."""
+    """Every chip in order: the numbers of its reason and its step, and its bound, infinite where
+    there is none; ``numbers`` are what documents call them where that is not their place."""
 
     reasons: NDArray[np.uint8]
     bounds: NDArray[np.float64]
@@ -36,7 +36,9 @@ class PrunedChips(Sequence[PrunedChip]):
             map(words.__getitem__, own[start:last].tolist())
             for words, own in ((REASONS, self.reasons), (STEPS, self.steps))
         )
-        bounds = [None if bound == float("inf") else bound for bound in self.bounds[start:last].tolist()]
+        bounds = [
+            None if bound == float("inf") else bound for bound in self.bounds[start:last].tolist()
+        ]
         return map(PrunedChip._make, zip(named, reasons, bounds, steps, strict=True))
 
     def counts(self) -> dict[str, int]:

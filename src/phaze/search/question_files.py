@@ -1,8 +1,11 @@
-"""What a run's folder keeps of its question, so that nothing outside the folder matters to it any more.
+"""What a run's folder keeps of its question, so that nothing outside the folder matters to it any
+more.
 
     study.toml     the study as it was run
-    files/         a copy of every file that it names, and names.json: which path each one stands for
-    problem.json   everything resolved: axes as values, chips, technology, cluster, stack, job, objective, gap
+    files/         a copy of every file that it names, and names.json: which path each one stands
+                   for
+    problem.json   everything resolved: axes as values, chips, technology, cluster, stack, job,
+                   objective, gap
     graphs.json    the graphs of its models, one for each width and microbatch
 
 The digest of ``problem.json``, which has those of the graphs in it, is the key of resuming.
@@ -19,7 +22,13 @@ from phaze.documents import Reader, parse
 from phaze.errors import InputError
 from phaze.files import read_text
 
-STUDY, PROBLEM, GRAPHS, FILES, NAMES = "study.toml", "problem.json", "graphs.json", "files", "names.json"
+STUDY, PROBLEM, GRAPHS, FILES, NAMES = (
+    "study.toml",
+    "problem.json",
+    "graphs.json",
+    "files",
+    "names.json",
+)
 # Names of copies, as the folder's own code makes them: no path leads out of it.
 PLAIN = re.compile(r"[0-9]+-[A-Za-z0-9._-]+")
 # How many differences of two problems are worth a sentence.
@@ -28,7 +37,8 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Papers:
-    """The texts of a question; ``files`` are those that the study names, by path as it names them."""
+    """The texts of a question; ``files`` are those that the study names, by path as it names
+    them."""
 
     study: str
     problem: str = ""
@@ -100,9 +110,15 @@ def differences(old: str, new: str, words: str = "{key} is {new} and was {old}")
         before, after = (dict(_leaves(parse(text, "json", PROBLEM))) for text in (old, new))
     except InputError:
         return "its problem.json cannot be read"
-    changed = [key for key in dict.fromkeys([*before, *after]) if before.get(key, "-") != after.get(key, "-")]
+    changed = [
+        key
+        for key in dict.fromkeys([*before, *after])
+        if before.get(key, "-") != after.get(key, "-")
+    ]
     said = [
-        words.format(key=key, new=repr(after.get(key, "-"))[:60], old=repr(before.get(key, "-"))[:60])
+        words.format(
+            key=key, new=repr(after.get(key, "-"))[:60], old=repr(before.get(key, "-"))[:60]
+        )
         for key in changed[:SHOWN]
     ]
     more = len(changed) - len(said)
@@ -117,7 +133,11 @@ def unlike(folder: Path, papers: Papers) -> list[str]:
         if not path.is_file():
             found.append(f"{name}: there is none")
         elif (kept := read_text(str(path))[0]) != text:
-            words = differences(text, kept, "{key} is {new}, and {old} by " + STUDY) if name == PROBLEM else ""
+            words = (
+                differences(text, kept, "{key} is {new}, and {old} by " + STUDY)
+                if name == PROBLEM
+                else ""
+            )
             found.append(f"{name}: it is not what {STUDY} and {FILES} say{words and f' ({words})'}")
     return found
 

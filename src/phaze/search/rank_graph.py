@@ -1,9 +1,10 @@
-"""A traced rank of a model as its stack runs it, and the seconds of its layers on all chips at once.
+"""A traced rank of a model as its stack runs it, and the seconds of its layers on all chips at
+once.
 
-A graph is a trace of one rank at one tensor width and microbatch; its layers' operators run under the stack's fusion
-and schedule rule (:mod:`phaze.evaluate.layer_table`), its collectives on the levels that they cross. Where the rule has
-a closed formula the seconds of a layer are exact for all chips at once; otherwise they are lower bounds, and an
-evaluated chip has its schedules.
+A graph is a trace of one rank at one tensor width and microbatch; its layers' operators run under
+the stack's fusion and schedule rule (:mod:`phaze.evaluate.layer_table`), its collectives on the
+levels that they cross. Where the rule has a closed formula the seconds of a layer are exact for all
+chips at once; otherwise they are lower bounds, and an evaluated chip has its schedules.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +24,15 @@ from phaze.placement.sharing import Sharing
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 # What a model is where no ranks share a sequence or experts.
-DEGREES: Mapping[str, int | str] = MappingProxyType({"context": 1, "context_way": "", "expert": 1, "expert_tensor": 1})
+DEGREES: Mapping[str, int | str] = MappingProxyType(
+    {"context": 1, "context_way": "", "expert": 1, "expert_tensor": 1}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RankGraph:
-    """A traced rank: its distinct layers with their passes, which of them each call runs, and bytes between calls."""
+    """A traced rank: its distinct layers with their passes, which of them each call runs, and bytes
+    between calls."""
 
     model: Model
     layers: tuple[LoweredLayer, ...]
@@ -50,7 +54,8 @@ class RankGraph:
 
     @property
     def degrees(self) -> dict[str, int | str]:
-        """How many ranks share a sequence and how, and share out the experts, as far as it is more than one."""
+        """How many ranks share a sequence and how, and share out the experts, as far as it is more
+        than one."""
         found = {key: getattr(self.model, key) for key in DEGREES}
         return {key: value for key, value in found.items() if value != DEGREES[key]}
 
@@ -64,7 +69,8 @@ class RankGraph:
         return all(layer.rule.one_queue or layer.rule.named_only for layer in self.layers)
 
     def notes(self, planned: bool) -> tuple[str, ...]:
-        """What an answer must say beside its numbers; ``planned``: experts that ranks share out were configurations."""
+        """What an answer must say beside its numbers; ``planned``: experts that ranks share out
+        were configurations."""
         return notes_of(self.model, planned)
 
 
@@ -78,13 +84,21 @@ def rank_graph_of(model: Model, layers: Sequence[LoweredLayer]) -> RankGraph:
 def rank_graph(model: Model, machine: Machine, selective: bool = True) -> RankGraph:
     """A traced rank on a machine; ``selective``: what selective recompute runs is of interest."""
     layers = lower_layers(model, machine)
-    return rank_graph_of(model, layers if selective else [_without_selective(layer) for layer in layers])
+    return rank_graph_of(
+        model, layers if selective else [_without_selective(layer) for layer in layers]
+    )
 
 
 def _without_selective(layer: LoweredLayer) -> LoweredLayer:
     selective, *_, full = layer.modes
     nothing = replace(
-        selective.rerun or layer.forward, works=(), collectives=(), units=(), edges=(), beside=(), host_s=0.0
+        selective.rerun or layer.forward,
+        works=(),
+        collectives=(),
+        units=(),
+        edges=(),
+        beside=(),
+        host_s=0.0,
     )
     return replace(layer, modes=(replace(selective, rerun=nothing), full))
 
@@ -95,7 +109,10 @@ def graph_on(graph: RankGraph, machine: Machine) -> RankGraph:
 
 
 def block_model(model: Model) -> Model:
-    """The most repeated layer of a model as a model of its own, called once; the first of equals."""
+    """The most repeated layer of a model as a model of its own, called once; the first of
+    equals."""
     kind = max(range(len(model.layers)), key=lambda at: (model.count(at), -at))
     call = next(call for call in model.calls if call.layer == kind)
-    return replace(model, layers=(model.layers[kind],), calls=(replace(call, layer=0),), edges=(), ties=())
+    return replace(
+        model, layers=(model.layers[kind],), calls=(replace(call, layer=0),), edges=(), ties=()
+    )

@@ -1,4 +1,5 @@
-"""The rates of an objective for every chip and memory of a space, or for one chip (:class:`Rates`)."""
+"""The rates of an objective for every chip and memory of a space, or for one chip
+(:class:`Rates`)."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -61,7 +62,8 @@ def _allowed(opened: Rated, hbm_bytes: list[int]) -> Floats:
 
 
 def alike(allowed: NDArray[np.bool_]) -> Iterator[tuple[Integers, Integers]]:
-    """Of [memories, chips]: which memories and which chips have each other; chips that may have none are left out."""
+    """Of [memories, chips]: which memories and which chips have each other; chips that may have
+    none are left out."""
     if allowed.all():
         yield np.arange(len(allowed)), np.arange(allowed.shape[1])
         return
@@ -79,7 +81,9 @@ def rates_of(objective: Objective, opened: Rated, hbm_bytes: list[int], devices:
         return Rates(allowed, weight, delays)
     rate = np.broadcast_to(devices * opened.static_w() * weight, allowed.shape)
     if objective.needs_hbm:
-        making = opened.making_usd if objective.kind == "throughput_per_usd" else opened.making_kgco2e
+        making = (
+            opened.making_usd if objective.kind == "throughput_per_usd" else opened.making_kgco2e
+        )
         made = np.stack([making(size) for size in hbm_bytes])
         rate = rate + devices * _a_second(made, terms)
     return Rates(np.asarray(rate * allowed), weight, delays)
@@ -92,7 +96,9 @@ def chip_rates(objective: Objective, chip: Chip, devices: int) -> Rates:
         return Rates(np.asarray(1.0), weight, objective.delays)
     figures = estimates_of(chip)
     if figures is None:
-        raise InputError("objective.baseline", f"{chip.name} names no technology", "choose a chip that does")
+        raise InputError(
+            "objective.baseline", f"{chip.name} names no technology", "choose a chip that does"
+        )
     rate = devices * figures.static_w * weight
     made = manufacturing_of(chip, terms) if objective.needs_hbm else None
     if made is not None:

@@ -1,4 +1,5 @@
-"""What runs on a machine of a Ray cluster: one process that opens chips, its kernels compiled and loaded beforehand."""
+"""What runs on a machine of a Ray cluster: one process that opens chips, its kernels compiled and
+loaded beforehand."""
 
 import os
 import socket

@@ -1,6 +1,8 @@
-"""A model on one chip by the reference path: every pass scheduled anew, the placement solver, no bound and no memo.
+"""A model on one chip by the reference path: every pass scheduled anew, the placement solver, no
+bound and no memo.
 
-What a search found is checked against it, a baseline chip is priced by it, and answers are written from it.
+What a search found is checked against it, a baseline chip is priced by it, and answers are written
+from it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,8 +51,8 @@ class ReferenceLayers:
 
 @dataclass(frozen=True, slots=True)
 class PlacedConfiguration:
-    """One configuration of a model on a chip: the problem at the plan's stage of ZeRO, the plan, and joules of a batch
-    by component."""
+    """One configuration of a model on a chip: the problem at the plan's stage of ZeRO, the plan,
+    and joules of a batch by component."""
 
     problem: PlacementProblem
     plan: Plan | None
@@ -85,13 +87,18 @@ def layers_on(
     costs: WorkTimes | None = None,
     operators: OperatorJoules | None = None,
 ) -> ReferenceLayers:
-    """The layers of one graph on a chip; ``known`` are schedules and the graph's name in them, where there is no time
-    to find them anew, ``costs`` what its works take and ``operators`` their joules, where that is known."""
+    """The layers of one graph on a chip; ``known`` are schedules and the graph's name in them,
+    where there is no time to find them anew, ``costs`` what its works take and ``operators`` their
+    joules, where that is known."""
     rank_graph, constants = task.graphs[graph], task.training.setting(chip).constants
     memo, name = (ScheduleMemo(scheduler=scheduler), b"") if known is None else known
     arrays = chip_set([chip])
     exact = exact_layers(rank_graph, name, arrays, constants, memo, costs)
-    joules = () if table is None else layer_joules(rank_graph, arrays, constants, table, exact.spreads, operators)
+    joules = (
+        ()
+        if table is None
+        else layer_joules(rank_graph, arrays, constants, table, exact.spreads, operators)
+    )
     return ReferenceLayers(exact, constants, joules)
 
 
@@ -104,8 +111,9 @@ def placed_on(
     below_s: float = np.inf,
     choose: Choose | None = None,
 ) -> PlacedConfiguration:
-    """The plan that is chosen for one configuration at each stage of ZeRO, the fastest of any kind if nothing else is
-    said; without one where nothing fits or nothing takes less than ``below_s``."""
+    """The plan that is chosen for one configuration at each stage of ZeRO, the fastest of any kind
+    if nothing else is said; without one where nothing fits or nothing takes less than
+    ``below_s``."""
     problem = problem_of(task, configuration, layers.exact.times, hbm_bytes)
     fastest = (
         fastest_at(problem, configuration.zeros, task.prices, below_s)
@@ -125,7 +133,9 @@ def _chosen(
 ) -> tuple[PlacementProblem, Plan] | None:
     """The fastest of the plans that are chosen at each stage of ZeRO, of equals at the least."""
     at_zeros = [problem.at_zero(zero) for zero in configuration.zeros]
-    plans = [(problem_at_zero, choose(problem_at_zero, task.prices)) for problem_at_zero in at_zeros]
+    plans = [
+        (problem_at_zero, choose(problem_at_zero, task.prices)) for problem_at_zero in at_zeros
+    ]
     plans_there = [(problem_at_zero, plan) for problem_at_zero, plan in plans if plan is not None]
     return min(plans_there, key=lambda one: one[1].batch_s, default=None)
 
@@ -133,21 +143,31 @@ def _chosen(
 def _device_floor(task: ModelTask, graph: RankGraph, layers: ReferenceLayers) -> float:
     """What a batch of a graph takes at the least where no device ever waits."""
     times = layers.exact.times
-    return float(on_all_devices(task, graph, times.forward_s + times.backward_s)[0]) / task.training.devices
+    return (
+        float(on_all_devices(task, graph, times.forward_s + times.backward_s)[0])
+        / task.training.devices
+    )
 
 
-def value_on(task: ModelTask, chip: Chip, objective: Objective, costs: Sequence[WorkTimes] | None = None) -> float:
-    """The least value of a model on a chip with its own memory, over all its configurations; infinite if none fits.
-    ``costs``: what the works of each graph take there, where that is known."""
-    layers = OpenLayers(task, chip, energy_table(chip) if objective.needs_energy else None, costs=costs)
-    offer = best_offer(layers, chip_rates(objective, chip, task.training.devices), chip.hbm.size_bytes)
+def value_on(
+    task: ModelTask, chip: Chip, objective: Objective, costs: Sequence[WorkTimes] | None = None
+) -> float:
+    """The least value of a model on a chip with its own memory, over all its configurations;
+    infinite if none fits. ``costs``: what the works of each graph take there, where that is
+    known."""
+    layers = OpenLayers(
+        task, chip, energy_table(chip) if objective.needs_energy else None, costs=costs
+    )
+    offer = best_offer(
+        layers, chip_rates(objective, chip, task.training.devices), chip.hbm.size_bytes
+    )
     return float("inf") if offer is None else offer.value
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A plan of a model on a chip, the configuration that it runs, its stage of ZeRO, and its value under the
-    objective."""
+    """A plan of a model on a chip, the configuration that it runs, its stage of ZeRO, and its value
+    under the objective."""
 
     configuration: Configuration
     plan: Plan
@@ -156,9 +176,9 @@ class Offer:
 
 
 class OpenLayers:
-    """The layers of the graphs of a model on one chip, each worked out when it is asked for; joules where a ``table``
-    of energies is given; ``parts`` keeps the answers of schedules, ``costs`` are what the works of each graph take,
-    where that is known."""
+    """The layers of the graphs of a model on one chip, each worked out when it is asked for; joules
+    where a ``table`` of energies is given; ``parts`` keeps the answers of schedules, ``costs`` are
+    what the works of each graph take, where that is known."""
 
     def __init__(
         self,
@@ -169,7 +189,9 @@ class OpenLayers:
         costs: Sequence[WorkTimes] | None = None,
     ) -> None:
         self.task, self.chip, self.table, self.parts = task, chip, table, parts
-        self.costs: Sequence[WorkTimes | None] = [None] * len(task.graphs) if costs is None else costs
+        self.costs: Sequence[WorkTimes | None] = (
+            [None] * len(task.graphs) if costs is None else costs
+        )
         self._exact: dict[int, ReferenceLayers] = {}
         self._proved: dict[int, ReferenceLayers] = {}
 
@@ -177,26 +199,34 @@ class OpenLayers:
         """Every pass of a graph scheduled."""
         if graph not in self._exact:
             memo = ScheduleMemo(parts=self.parts), b""
-            self._exact[graph] = layers_on(self.task, graph, self.chip, self.table, memo, costs=self.costs[graph])
+            self._exact[graph] = layers_on(
+                self.task, graph, self.chip, self.table, memo, costs=self.costs[graph]
+            )
         return self._exact[graph]
 
     def proved(self, graph: int) -> ReferenceLayers | None:
-        """What lists and duals prove of a graph at once; None where a formula gives it, or where energies, which hang
-        on the schedules, are wanted."""
+        """What lists and duals prove of a graph at once; None where a formula gives it, or where
+        energies, which hang on the schedules, are wanted."""
         if self.table is not None or graph in self._exact or self.task.graphs[graph].has_formula:
             return None
         if graph not in self._proved:
-            listed = layers_on(self.task, graph, self.chip, None, scheduler="list", costs=self.costs[graph])
+            listed = layers_on(
+                self.task, graph, self.chip, None, scheduler="list", costs=self.costs[graph]
+            )
             least = replace(listed.exact, times=listed.exact.proved)
             self._proved[graph] = replace(listed, exact=least)
         return self._proved[graph]
 
-    def least_s(self, configuration: Configuration, hbm_bytes: float, choose: Choose | None) -> float:
-        """What no batch of a configuration undercuts, as far as that shows before schedules are solved; infinite where
-        nothing fits. Batch times never fall with those of layers."""
+    def least_s(
+        self, configuration: Configuration, hbm_bytes: float, choose: Choose | None
+    ) -> float:
+        """What no batch of a configuration undercuts, as far as that shows before schedules are
+        solved; infinite where nothing fits. Batch times never fall with those of layers."""
         graph, least = configuration.graph, self.proved(configuration.graph)
         if least is not None:
-            return placed_on(self.task, configuration, least, hbm_bytes, None, np.inf, choose).batch_s
+            return placed_on(
+                self.task, configuration, least, hbm_bytes, None, np.inf, choose
+            ).batch_s
         if self.table is not None:
             return 0.0
         return _device_floor(self.task, self.task.graphs[graph], self.exact(graph)) * (1 - BARELY)
@@ -214,12 +244,13 @@ def best_offer(
     floor_s: Callable[[int], float] = lambda _: 0.0,
     last_s: float = np.inf,
 ) -> Offer | None:
-    """The plan of a model with the least value on a chip with a memory; ``choice`` says whether a configuration is
-    placed, and how if not by the fastest plan. None where nothing fits, or nothing within ``last_s``, which counts
-    where energy does not.
+    """The plan of a model with the least value on a chip with a memory; ``choice`` says whether a
+    configuration is placed, and how if not by the fastest plan. None where nothing fits, or nothing
+    within ``last_s``, which counts where energy does not.
 
-    Configurations are examined best bound first: by ``floor_s``, what no batch of a graph undercuts, then by lists and
-    duals (:meth:`OpenLayers.least_s`); schedules are solved only where one may still be the best."""
+    Configurations are examined best bound first: by ``floor_s``, what no batch of a graph
+    undercuts, then by lists and duals (:meth:`OpenLayers.least_s`); schedules are solved only where
+    one may still be the best."""
     task = layers.task
     offers = list[tuple[float, int, Offer, PlacementProblem]]()
 
@@ -252,7 +283,11 @@ def best_offer(
         if configuration.graph not in floors_s:
             floors_s[configuration.graph] = floor_s(configuration.graph)
         choose = None if isinstance(chosen, bool) else chosen
-        candidates.append(BoundedCandidate(floors_s[configuration.graph], (number, 0), partial(bound, number, choose)))
+        candidates.append(
+            BoundedCandidate(
+                floors_s[configuration.graph], (number, 0), partial(bound, number, choose)
+            )
+        )
     # What fits into no memory has an infinite bound.
     best_first(candidates, lambda least_s: least_s > below_s() or least_s == np.inf)
     if not offers:
@@ -272,10 +307,14 @@ def way_of(task: ModelTask, said: Mapping[str, object]) -> Configuration | None:
         ] not in configuration.zeros:
             continue
         spread, attention = graph.model.sequence_parallel, graph.attention
-        degrees = [said.get(key, usual) == getattr(graph.model, key) for key, usual in DEGREES.items()]
+        degrees = [
+            said.get(key, usual) == getattr(graph.model, key) for key, usual in DEGREES.items()
+        ]
         if not all(degrees) or said.get("shard", 0) != configuration.shard:
             continue
-        if spread == said.get("sequence_parallel", spread) and attention == said.get("attention", attention):
+        if spread == said.get("sequence_parallel", spread) and attention == said.get(
+            "attention", attention
+        ):
             return configuration
     return None
 

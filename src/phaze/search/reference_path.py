@@ -1,7 +1,9 @@
-"""The plain path of a job: one chip at a time, every pass scheduled, every configuration placed by the general solver.
+"""The plain path of a job: one chip at a time, every pass scheduled, every configuration placed by
+the general solver.
 
-No bounds, no structures, no arrays over chips, nothing remembered. ``phaze verify`` takes it for chips that the
-independent checker leaves open, and to write a result anew from what it names (:mod:`phaze.search.view_check`).
+No bounds, no structures, no arrays over chips, nothing remembered. ``phaze verify`` takes it for
+chips that the independent checker leaves open, and to write a result anew from what it names
+(:mod:`phaze.search.view_check`).
 """
 
 from collections.abc import Sequence
@@ -34,7 +36,8 @@ class Plain:
     networks: Networks
 
     def rates(self, chip: int, hbm: int) -> Rates:
-        """The rates of a chip and memory, by the formulas for one chip; infinite where it may not have it."""
+        """The rates of a chip and memory, by the formulas for one chip; infinite where it may not
+        have it."""
         value, most = self.opened.chip(chip, self.job.hbm_bytes[hbm]), self.job.space.limits["usd"]
         rates = chip_rates(self.job.objective, value, self.job.models[0].training.devices)
         made = None if most is None else manufacturing_of(value, load_terms())
@@ -48,9 +51,11 @@ class Plain:
         """The energies of the space's chips, where they count."""
         return self.opened.space.technology if self.job.objective.needs_energy else None
 
-    def values(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[list[float]]:
-        """The models' values on a chip with each of some memories: every pass scheduled, every configuration placed;
-        above ``cut`` that at least, for one model where time alone counts."""
+    def values(
+        self, chip: int, memories: Sequence[int], cut: float = float("inf")
+    ) -> list[list[float]]:
+        """The models' values on a chip with each of some memories: every pass scheduled, every
+        configuration placed; above ``cut`` that at least, for one model where time alone counts."""
         value = self.opened.chip(chip, self.job.hbm_bytes[-1])
         models = [self._scheduled(task, value) for task in self.networks.tasks_of(chip)]
         every = []
@@ -60,20 +65,27 @@ class Plain:
                 every.append([float("inf")] * len(models))
                 continue
             last_s = float(rates.last_s(cut, 0.0)) if cut < np.inf and len(models) == 1 else np.inf
-            offers = [best_offer(layers, rates, self.job.hbm_bytes[hbm], last_s=last_s) for layers in models]
+            offers = [
+                best_offer(layers, rates, self.job.hbm_bytes[hbm], last_s=last_s)
+                for layers in models
+            ]
             every.append([float("inf") if offer is None else offer.value for offer in offers])
         return every
 
     def _scheduled(self, task: ModelTask, chip: Chip) -> OpenLayers:
-        """The layers of all graphs of a model, every pass scheduled: no bound of theirs is needed."""
+        """The layers of all graphs of a model, every pass scheduled: no bound of theirs is
+        needed."""
         layers = OpenLayers(task, chip, self.energy)
         for graph in range(len(task.graphs)):
             layers.exact(graph)
         return layers
 
     def exact(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[float]:
-        """The score of a chip with each of some memories, or ``cut`` where that is less and there is one model."""
-        found = [float(self.scale.score(np.array(values))) for values in self.values(chip, memories, cut)]
+        """The score of a chip with each of some memories, or ``cut`` where that is less and there
+        is one model."""
+        found = [
+            float(self.scale.score(np.array(values))) for values in self.values(chip, memories, cut)
+        ]
         return [min(score, cut) for score in found] if len(self.job.models) == 1 else found
 
     def fits(self, task: ModelTask, configuration: Configuration, hbm_bytes: int) -> bool:

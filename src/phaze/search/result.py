@@ -1,4 +1,5 @@
-"""The answer of a search as a document, ``phaze.result/1``: chip, each model's plan, objective, certificate.
+"""The answer of a search as a document, ``phaze.result/1``: chip, each model's plan, objective,
+certificate.
 
 Nothing in it depends on the machine, on time, on the number of workers or on interruptions.
 """
@@ -80,7 +81,10 @@ def layer_documents(graph: RankGraph, layers: ExactLayers) -> list[dict[str, Any
     times, proved, documents = layers.times, layers.proved, []
     for kind, layer in enumerate(times.layers):
         again_s = times.again_s[:, kind, 0].tolist()
-        modes_s = {mode.name: seconds for mode, seconds in zip(layer.modes[1:-1], again_s[1:-1], strict=True)}
+        modes_s = {
+            mode.name: seconds
+            for mode, seconds in zip(layer.modes[1:-1], again_s[1:-1], strict=True)
+        }
         documents.append(
             {
                 "name": layer.name,
@@ -104,8 +108,8 @@ def model_document(
     known: tuple[ScheduleMemo, bytes] | None = None,
     scheduler: Scheduler = "exact",
 ) -> dict[str, Any]:
-    """One model on the chip: its configuration, plan, layers, throughput and energy; ``known`` and ``scheduler`` as of
-    layers_on."""
+    """One model on the chip: its configuration, plan, layers, throughput and energy; ``known`` and
+    ``scheduler`` as of layers_on."""
     figures, graph, training = estimates_of(chip), task.graphs[configuration.graph], task.training
     if figures is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
@@ -130,28 +134,39 @@ def model_document(
         "throughput_per_s": training.batch / placed.batch_s,
         "energy_j": energy_j,
         "power_w": energy_j / placed.batch_s / training.devices,
-        "energy": {**dict(zip(COMPONENTS, placed.joules.tolist(), strict=True)), "static": static_j},
+        "energy": {
+            **dict(zip(COMPONENTS, placed.joules.tolist(), strict=True)),
+            "static": static_j,
+        },
         "layers": layer_documents(graph, layers.exact),
         "plan": plan,
         **exchange_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
         **offload_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
         "memory_left": memory_left(
-            plan["stages"], DeviceMemory(chip.hbm.size_bytes, training.headroom), training.machine.stack.saves
+            plan["stages"],
+            DeviceMemory(chip.hbm.size_bytes, training.headroom),
+            training.machine.stack.saves,
         ),
         "notes": list(task.notes(configuration.graph)),
     }
 
 
-def _known(state: SearchState, chip: int, model: int, ran: ModelRun) -> tuple[ScheduleMemo, bytes] | None:
-    """The schedules of a model as the search found them: when it was stopped there is no time to solve them anew."""
+def _known(
+    state: SearchState, chip: int, model: int, ran: ModelRun
+) -> tuple[ScheduleMemo, bytes] | None:
+    """The schedules of a model as the search found them: when it was stopped there is no time to
+    solve them anew."""
     if not state.stopped:
         return None
     graph = state.networks.tasks_of(chip)[model].configurations[ran.configuration].graph
     return state.known, b"%d %d %d" % (state.networks.of[chip], model, graph)
 
 
-def objective_document(job: SearchJob, scale: Scale, score: float, values: Sequence[float]) -> dict[str, Any]:
-    """What was minimised, and for several models how they were averaged; ``values`` are theirs on the chip."""
+def objective_document(
+    job: SearchJob, scale: Scale, score: float, values: Sequence[float]
+) -> dict[str, Any]:
+    """What was minimised, and for several models how they were averaged; ``values`` are theirs on
+    the chip."""
     document: dict[str, Any] = {"kind": job.objective.kind, "score": score}
     if len(job.models) == 1:
         return {**document, "unit": UNITS[job.objective.kind]}
@@ -160,7 +175,9 @@ def objective_document(job: SearchJob, scale: Scale, score: float, values: Seque
         document["baseline_values"] = list(scale.baseline)
     if job.objective.mean == "regret":
         del document["baseline"]
-        document["regrets"] = [value / least - 1.0 for value, least in zip(values, scale.baseline, strict=True)]
+        document["regrets"] = [
+            value / least - 1.0 for value, least in zip(values, scale.baseline, strict=True)
+        ]
     return document
 
 
@@ -183,10 +200,11 @@ def answer_view(
     known: Sequence[tuple[ScheduleMemo, bytes] | None] | None = None,
     provisional: bool = False,
 ) -> dict[str, Any]:
-    """All of an answer but its proof: ``chosen`` are chip and memory, ``configurations`` those of the models.
+    """All of an answer but its proof: ``chosen`` are chip and memory, ``configurations`` those of
+    the models.
 
-    ``known`` are schedules by model, as of :func:`phaze.search.reference.layers_on`. ``provisional``: list schedules,
-    and the answer says so (:mod:`phaze.search.initial_incumbent`).
+    ``known`` are schedules by model, as of :func:`phaze.search.reference.layers_on`.
+    ``provisional``: list schedules, and the answer says so (:mod:`phaze.search.initial_incumbent`).
 
     All of it follows from these by the plain path, so that nothing of it needs to be believed.
     """
@@ -195,7 +213,13 @@ def answer_view(
     schedules = [None] * len(configurations) if known is None else known
     scheduler: Scheduler = "list" if provisional else "exact"
     models = [
-        with_figures(model_document(task, configuration, chip, memo, scheduler), task, configuration, chip, job.budget)
+        with_figures(
+            model_document(task, configuration, chip, memo, scheduler),
+            task,
+            configuration,
+            chip,
+            job.budget,
+        )
         for task, configuration, memo in zip(tasks, configurations, schedules, strict=True)
     ]
     values, cluster = _values(job, chip, models), job.cluster_on(chip)
@@ -211,7 +235,9 @@ def answer_view(
     }
 
 
-def result_view(job: SearchJob, answer: Mapping[str, Any], certificate: Certificate, code: str) -> dict[str, Any]:
+def result_view(
+    job: SearchJob, answer: Mapping[str, Any], certificate: Certificate, code: str
+) -> dict[str, Any]:
     """The whole answer (``phaze.result/1``)."""
     return {
         "schema": SCHEMA,
@@ -230,12 +256,14 @@ def written(document: Mapping[str, Any]) -> str:
 
 
 class DisagreementError(AssertionError):
-    """What was searched is not found again by the plain path: a fault of ours, or a journal that was changed."""
+    """What was searched is not found again by the plain path: a fault of ours, or a journal that
+    was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerParts:
-    """An answer, the models as they run in it, and by model every schedule that was solved for it, in order."""
+    """An answer, the models as they run in it, and by model every schedule that was solved for it,
+    in order."""
 
     document: dict[str, Any]
     tasks: tuple[ModelTask, ...]
@@ -246,16 +274,33 @@ class AnswerParts:
 def answer_of(state: SearchState, best: BestDesign, provisional: bool = False) -> AnswerParts:
     """The answer of a search that has ended; the plain path and the search must agree on it."""
     tasks = state.networks.tasks_of(best.chip)
-    configurations = tuple(task.configurations[ran.configuration] for task, ran in zip(tasks, best.ran, strict=True))
+    configurations = tuple(
+        task.configurations[ran.configuration] for task, ran in zip(tasks, best.ran, strict=True)
+    )
     scheduler: Scheduler = "list" if provisional else "exact"
     solved = state.known.solved
-    fresh = [(ScheduleMemo(scheduler=scheduler, kept=[], solved=solved), b"") for _ in configurations]
-    remembered = [None if provisional else _known(state, best.chip, model, ran) for model, ran in enumerate(best.ran)]
+    fresh = [
+        (ScheduleMemo(scheduler=scheduler, kept=[], solved=solved), b"") for _ in configurations
+    ]
+    remembered = [
+        None if provisional else _known(state, best.chip, model, ran)
+        for model, ran in enumerate(best.ran)
+    ]
     schedules = [new if own is None else own for own, new in zip(remembered, fresh, strict=True)]
     answer = answer_view(
-        state.job, state.scale, state.opened, tasks, (best.chip, best.hbm), configurations, schedules, provisional
+        state.job,
+        state.scale,
+        state.opened,
+        tasks,
+        (best.chip, best.hbm),
+        configurations,
+        schedules,
+        provisional,
     )
-    pairs = [(model["batch_s"], ran.batch_s) for model, ran in zip(answer["models"], best.ran, strict=True)]
+    pairs = [
+        (model["batch_s"], ran.batch_s)
+        for model, ran in zip(answer["models"], best.ran, strict=True)
+    ]
     for plain, searched in (*pairs, (answer["objective"]["score"], best.score)):
         if abs(plain - searched) > 1e-9 * searched:
             raise DisagreementError(f"{state.job.name}: the reference path and the search disagree")

@@ -1,4 +1,5 @@
-"""``phaze.result/1`` as it is read back from a run's folder, whole and of the right kinds, or refused."""
+"""``phaze.result/1`` as it is read back from a run's folder, whole and of the right kinds, or
+refused."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -92,9 +93,14 @@ class ModelTable(AnswerPlanKeys, FiguresTable):
         self.require_rates(self.batch_s)
         rate = self.batch / self.batch_s
         if abs(self.batch_s - self.plan.batch_s) > AGREEMENT * self.batch_s:
-            raise ValueError(f"let batch_s, {self.batch_s:.9g}, be that of its plan, {self.plan.batch_s:.9g}")
+            raise ValueError(
+                f"let batch_s, {self.batch_s:.9g}, be that of its plan, {self.plan.batch_s:.9g}"
+            )
         if abs(self.throughput_per_s - rate) > AGREEMENT * rate:
-            raise ValueError(f"let throughput_per_s, {self.throughput_per_s:.9g}, be batch over batch_s, {rate:.9g}")
+            raise ValueError(
+                f"let throughput_per_s, {self.throughput_per_s:.9g}, be batch over "
+                f"batch_s, {rate:.9g}"
+            )
         return self
 
     @model_validator(mode="after")
@@ -228,17 +234,32 @@ def _require_certified(result: dict[str, Any], folder: Path, where: str) -> None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise InputError(other, "it cannot be read as a certificate", "search again") from None
     if unlike is not None:
-        raise InputError(f"{where}: {unlike}", f"it is not what {CERTIFICATE} proves", "search again")
+        raise InputError(
+            f"{where}: {unlike}", f"it is not what {CERTIFICATE} proves", "search again"
+        )
 
 
 def require_of_job(result: dict[str, Any], job: SearchJob, opened: SpaceChips, where: str) -> None:
-    """Refuse an answer that is not of this job: other models, other layers, a chip outside the space."""
-    named, wanted = [model["name"] for model in result["models"]], [task.name for task in job.models]
+    """Refuse an answer that is not of this job: other models, other layers, a chip outside the
+    space."""
+    named, wanted = (
+        [model["name"] for model in result["models"]],
+        [task.name for task in job.models],
+    )
     if named != wanted:
         raise InputError(where, f"it has the models {named} and its study {wanted}", "search again")
-    if opened.index_of(result["chip"]["number"]) is None or result["certificate"]["chips"] < len(opened):
-        raise InputError(where, f"its chip is none of the {opened.total:,} of its space", "search again")
+    if opened.index_of(result["chip"]["number"]) is None or result["certificate"]["chips"] < len(
+        opened
+    ):
+        raise InputError(
+            where, f"its chip is none of the {opened.total:,} of its space", "search again"
+        )
     for task, model in zip(job.models, result["models"], strict=True):
-        layers, calls = sum(len(stage["layers"]) for stage in model["plan"]["stages"]), len(task.graphs[0].calls)
+        layers, calls = (
+            sum(len(stage["layers"]) for stage in model["plan"]["stages"]),
+            len(task.graphs[0].calls),
+        )
         if layers != calls:
-            raise InputError(where, f"{task.name} has {calls} layers and its plan {layers}", "search again")
+            raise InputError(
+                where, f"{task.name} has {calls} layers and its plan {layers}", "search again"
+            )

@@ -1,5 +1,5 @@
-"""What the works of a round of chips take, and what no schedule of them undercuts, on all of them at once: a chip alone
-takes nearly as long."""
+"""What the works of a round of chips take, and what no schedule of them undercuts, on all of them
+at once: a chip alone takes nearly as long."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,15 @@ from phaze.evaluate.layer_table import layer_works
 from phaze.search.bounds.model_bounds import DUAL, layer_bounds
 from phaze.search.state import SearchState
 
-# How far above the best bound of a chip its configurations are expected to be looked at: exactly, and by their duals.
+# How far above the best bound of a chip its configurations are expected to be looked at: exactly,
+# and by their duals.
 NEAR, BOUNDED = 0.05, 0.25
 
 
 def share_works(state: SearchState, chips: Sequence[int]) -> None:
-    """Cost the works of a round on all its chips at once, of the graphs whose bounds are near the best of a chip, and
-    where layers need schedules bound these; what is asked for beyond that is worked out then. Units of a front are
-    chips by memory."""
+    """Cost the works of a round on all its chips at once, of the graphs whose bounds are near the
+    best of a chip, and where layers need schedules bound these; what is asked for beyond that is
+    worked out then. Units of a front are chips by memory."""
     index = np.unique(np.asarray(chips, np.int64) % len(state.arrays))
     works, duals = state.known.works, state.known.duals
     works.clear()
@@ -26,7 +27,9 @@ def share_works(state: SearchState, chips: Sequence[int]) -> None:
         graph_of = np.array([configuration.graph for configuration in task.configurations])
         for graph, own in enumerate(task.graphs):
             exactly = own.has_formula or state.known.scheduler != "exact"
-            near = values[graph_of == graph] <= values.min(axis=0) * (1 + (NEAR if exactly else BOUNDED))
+            near = values[graph_of == graph] <= values.min(axis=0) * (
+                1 + (NEAR if exactly else BOUNDED)
+            )
             some = index[near.any(axis=0)]
             if not len(some):
                 continue
@@ -37,6 +40,8 @@ def share_works(state: SearchState, chips: Sequence[int]) -> None:
                 continue
             for of, tasks in state.networks.groups(some):
                 mine, there = tasks[model], costs.taken(of)
-                found = layer_bounds(mine, mine.graphs[graph], state.arrays.taken(some[of]), DUAL, costs=there)
+                found = layer_bounds(
+                    mine, mine.graphs[graph], state.arrays.taken(some[of]), DUAL, costs=there
+                )
                 for at, chip in enumerate(some[of].tolist()):
                     duals[model, graph, chip] = found.taken(np.array([at]))

@@ -1,17 +1,20 @@
-"""The search: bounds for all chips, then rounds of opened chips, best bound first, until no bound beats the best chip.
+"""The search: bounds for all chips, then rounds of opened chips, best bound first, until no bound
+beats the best chip.
 
-    1  cheap bounds on layer times for all chips; a pilot, every k-th chip, gives a first incumbent, where layers need
-       schedules by list schedules
-    2  bounds on batch time for all chips, looked at only as far as they may matter: where layers need schedules, layers
-       only of those pairs of graph and chip that the loads of the chip's parts leave a chance
+    1  cheap bounds on layer times for all chips; a pilot, every k-th chip, gives a first incumbent,
+       where layers need schedules by list schedules
+    2  bounds on batch time for all chips, looked at only as far as they may matter: where layers
+       need schedules, layers only of those pairs of graph and chip that the loads of the chip's
+       parts leave a chance
     3  a round of the best bounds; then the antichain dual for every chip that may still win
-    4  rounds of ``round_size`` chips in order of (bound, area, number), each evaluated against the cut-off at the start
-       of its round, until the next bound is above it:
+    4  rounds of ``round_size`` chips in order of (bound, area, number), each evaluated against the
+       cut-off at the start of its round, until the next bound is above it:
 
            cut-off = incumbent * (1 - gap), or with gap 0 the incumbent and its ties
 
-Chips of a round are merged in order, so neither the number of workers nor an interruption changes anything. A chip
-whose evaluation fails keeps its bound in the global bound. Best: least score, ties (to 1e-9) by area, HBM, number.
+Chips of a round are merged in order, so neither the number of workers nor an interruption changes
+anything. A chip whose evaluation fails keeps its bound in the global bound. Best: least score, ties
+(to 1e-9) by area, HBM, number.
 """
 
 from collections.abc import Callable
@@ -33,7 +36,13 @@ from phaze.search.deadline import NEVER, Deadline, OutOfTime, after
 from phaze.search.dual_bounds import bounds_on, raise_open
 from phaze.search.evaluated import Evaluated
 from phaze.search.exact_layers import ScheduleMemo
-from phaze.search.initial_incumbent import better_design, design_on, first_bounds, first_design, stop
+from phaze.search.initial_incumbent import (
+    better_design,
+    design_on,
+    first_bounds,
+    first_design,
+    stop,
+)
 from phaze.search.journal import Journal
 from phaze.search.objective import Scale
 from phaze.search.rates import rates_of
@@ -49,7 +58,8 @@ Integers = NDArray[np.int64]
 PILOTS = 600
 # In larger spaces the layer times of a chunk of chips are forgotten when its bounds are there.
 LARGE = 1 << 18
-# How far above the incumbent's batch time a model's bound is worked out: one model needs less than several.
+# How far above the incumbent's batch time a model's bound is worked out: one model needs less than
+# several.
 REACH, REACH_OF_SEVERAL = 1.25, 6.0
 
 
@@ -67,12 +77,17 @@ def in_process(state: SearchState, chips: list[int], cut: float) -> list[Evaluat
     return [evaluate_one(state, chip, cut) for chip in chips]
 
 
-def evaluate_round(state: SearchState, chips: list[int], engine: Evaluate, journal: Journal | None) -> None:
-    """Open the chips of a round; what the journal has is not done again. What an engine leaves out stays open."""
+def evaluate_round(
+    state: SearchState, chips: list[int], engine: Evaluate, journal: Journal | None
+) -> None:
+    """Open the chips of a round; what the journal has is not done again. What an engine leaves out
+    stays open."""
     journalled = journal.known() if journal is not None else {}
     wanted = [chip for chip in chips if chip not in journalled]
     share_works(state, wanted)
-    evaluated = {result.chip: result for result in engine(state, wanted, state.cut)} if wanted else {}
+    evaluated = (
+        {result.chip: result for result in engine(state, wanted, state.cut)} if wanted else {}
+    )
     if journal is not None:
         journal.add(evaluated[chip] for chip in wanted if chip in evaluated)
     done = {**evaluated, **{chip: journalled[chip] for chip in chips if chip in journalled}}
@@ -92,10 +107,16 @@ def _next(state: SearchState, count: int) -> list[int]:
 
 def _cuts(state: SearchState) -> list[float]:
     """For each model the batch time up to which bounds are worked out."""
-    best = min(state.evaluated.values(), key=lambda one: (one.score, one.chip), default=state.provisional)
+    best = min(
+        state.evaluated.values(), key=lambda one: (one.score, one.chip), default=state.provisional
+    )
     if best is None or not best.ran:
         return [float("inf")] * len(state.job.models)
-    reach = REACH if len(state.job.models) == 1 and not state.job.objective.needs_energy else REACH_OF_SEVERAL
+    reach = (
+        REACH
+        if len(state.job.models) == 1 and not state.job.objective.needs_energy
+        else REACH_OF_SEVERAL
+    )
     return [reach * ran.batch_s for ran in best.ran]
 
 
@@ -104,13 +125,17 @@ def keep_times(state: SearchState, shared: Shared | None) -> None:
     job, chips = state.job, state.opened
 
     def work_out(index: Integers) -> list[list[LayerTable]]:
-        return layer_times_on(job, chips, state.networks, state.arrays, index, CHEAP, state.deadline)
+        return layer_times_on(
+            job, chips, state.networks, state.arrays, index, CHEAP, state.deadline
+        )
 
     if shared is None:
         state.times = work_out(np.arange(len(chips)))
     else:
         state.times = shared.layer_times(job, chips, work_out)
-    state.floors = [model_floors(task, time) for task, time in zip(job.models, state.times, strict=True)]
+    state.floors = [
+        model_floors(task, time) for task, time in zip(job.models, state.times, strict=True)
+    ]
 
 
 def begin(
@@ -122,7 +147,8 @@ def begin(
     shared: Shared | None = None,
     deadline: Deadline = NEVER,
 ) -> SearchState:
-    """A search before its first bound on batch times; ``memories`` are those that chips are opened with.
+    """A search before its first bound on batch times; ``memories`` are those that chips are opened
+    with.
 
     ``kept``: with the layer times and floors of all chips.
     """
@@ -130,10 +156,15 @@ def begin(
     networks = networks_of(job.models, job.space, opened.link_bytes_per_s)
     memories = job.memories(job.objective.needs_energy) if memories is None else memories
     rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
-    nothing = [np.full((len(task.configurations), len(memories), len(arrays)), np.inf) for task in job.models]
+    nothing = [
+        np.full((len(task.configurations), len(memories), len(arrays)), np.inf)
+        for task in job.models
+    ]
     schedules = ScheduleMemo(solved=SolvedSchedules()) if shared is None else shared.schedules(job)
     floors = no_floors(job, len(arrays))
-    state = SearchState(job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, schedules)
+    state = SearchState(
+        job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, schedules
+    )
     state.deadline, state.shared = deadline, shared
     if kept:
         keep_times(state, shared)
@@ -141,8 +172,11 @@ def begin(
 
 
 def _times_on(state: SearchState, index: Integers) -> list[list[LayerTable]]:
-    """Layer times of some chips of a large space, whose floors on joules are set by the configuration."""
-    times = layer_times_on(state.job, state.opened, state.networks, state.arrays, index, CHEAP, state.deadline)
+    """Layer times of some chips of a large space, whose floors on joules are set by the
+    configuration."""
+    times = layer_times_on(
+        state.job, state.opened, state.networks, state.arrays, index, CHEAP, state.deadline
+    )
     if state.energy is not None:
         for floors, task, time in zip(state.floors, state.job.models, times, strict=True):
             floors[:, index] = model_floors(task, time)
@@ -150,7 +184,8 @@ def _times_on(state: SearchState, index: Integers) -> list[list[LayerTable]]:
 
 
 def _bound_all(state: SearchState) -> None:
-    """Bounds on batch times of every chip, as far as they may matter; in a large space a chunk after the other."""
+    """Bounds on batch times of every chip, as far as they may matter; in a large space a chunk
+    after the other."""
     cuts, count = _cuts(state), len(state.arrays)
     if state.times:
         state.set_bounds(bounds_on(state, np.arange(count), state.times, cuts))
@@ -158,32 +193,42 @@ def _bound_all(state: SearchState) -> None:
     for start in range(0, count, CHUNK):
         index, floors = np.arange(start, min(start + CHUNK, count)), None
         if _by_parts(state.job):
-            times, floors = open_times_on(state.job, state.networks, state.arrays, index, cuts, state.deadline)
+            times, floors = open_times_on(
+                state.job, state.networks, state.arrays, index, cuts, state.deadline
+            )
         else:
             times = _times_on(state, index)
-        state.put_bounds(slice(start, start + len(index)), bounds_on(state, index, times, cuts, floors=floors))
+        state.put_bounds(
+            slice(start, start + len(index)), bounds_on(state, index, times, cuts, floors=floors)
+        )
 
 
 def _by_parts(job: SearchJob) -> bool:
-    """Whether the loads of parts leave layers of chips to be looked at out; joules are those of all."""
+    """Whether the loads of parts leave layers of chips to be looked at out; joules are those of
+    all."""
     graphs = [graph for task in job.models for graph in task.graphs]
     return not job.objective.needs_energy and all(counts_parts(graph) for graph in graphs)
 
 
-def _pilot(state: SearchState, engine: Evaluate, journal: Journal | None, shared: Shared | None) -> None:
+def _pilot(
+    state: SearchState, engine: Evaluate, journal: Journal | None, shared: Shared | None
+) -> None:
     """Bounds of every k-th chip; the best of them are opened for a first incumbent."""
     index = np.arange(0, len(state.arrays), max(1, len(state.arrays) // PILOTS))
     if state.deadline.is_set:
         first_bounds(state, index)
         _hurry(state, shared)
     else:
-        times = [[table.taken(index) for table in model] for model in state.times] or _times_on(state, index)
+        times = [[table.taken(index) for table in model] for model in state.times] or _times_on(
+            state, index
+        )
         state.put_bounds(index, bounds_on(state, index, times, [np.inf] * len(times)))
     chips = _next(state, max(1, state.job.round_size // 4))
     if all(graph.has_formula for task in state.job.models for graph in task.graphs):
         evaluate_round(state, chips, engine, journal)
         return
-    # Where schedules are to be solved a first incumbent is not worth proofs: chips that may win are evaluated later.
+    # Where schedules are to be solved a first incumbent is not worth proofs: chips that may win are
+    # evaluated later.
     designs = [design for chip in chips if (design := design_on(state, chip)) is not None]
     best = min(designs, key=lambda one: one.score, default=None)
     if best is None:
@@ -193,8 +238,8 @@ def _pilot(state: SearchState, engine: Evaluate, journal: Journal | None, shared
 
 
 def _hurry(state: SearchState, shared: Shared | None) -> None:
-    """Before a chip is evaluated, which may take longer than there is time: a design, and except in a large space
-    bounds of all chips, by which a better one may be found."""
+    """Before a chip is evaluated, which may take longer than there is time: a design, and except in
+    a large space bounds of all chips, by which a better one may be found."""
     state.provisional = first_design(state)
     if len(state.arrays) > LARGE:
         return
@@ -204,8 +249,8 @@ def _hurry(state: SearchState, shared: Shared | None) -> None:
 
 
 def _tighten(state: SearchState) -> None:
-    """The finer bounds (the antichain dual, then the general solver or the best cuts) for all chips that may still win;
-    the better one is kept."""
+    """The finer bounds (the antichain dual, then the general solver or the best cuts) for all chips
+    that may still win; the better one is kept."""
     scores = state.scores()
     scores[list(state.evaluated)] = np.inf
     index = np.flatnonzero(scores <= state.cut)
@@ -215,7 +260,9 @@ def _tighten(state: SearchState) -> None:
     state.dual = frozenset(index.tolist())
 
 
-def _rounds(state: SearchState, engine: Evaluate, journal: Journal | None, watch: Watch | None) -> None:
+def _rounds(
+    state: SearchState, engine: Evaluate, journal: Journal | None, watch: Watch | None
+) -> None:
     """Rounds of opened chips until no bound beats the best one."""
     size, tightened = state.job.round_size, False
     while True:
@@ -245,10 +292,10 @@ def search(
 ) -> SearchState:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
 
-    ``opened`` are chips to search instead of those of the job's space, or that space in boxes with other constants of
-    its chips. With a deadline there is a design before any chip is evaluated (:mod:`phaze.search.initial_incumbent`);
-    what is found later does not depend on it. A space of many chips is looked at in boxes (:mod:`phaze.search.boxes`),
-    and what they leave is searched.
+    ``opened`` are chips to search instead of those of the job's space, or that space in boxes with
+    other constants of its chips. With a deadline there is a design before any chip is evaluated
+    (:mod:`phaze.search.initial_incumbent`); what is found later does not depend on it. A space of
+    many chips is looked at in boxes (:mod:`phaze.search.boxes`), and what they leave is searched.
     """
     deadline = after(job.limit_s) if deadline is None else deadline
     if isinstance(opened, BoxGrid) or (opened is None and is_boxed(job.space)):
@@ -272,7 +319,8 @@ def _search_chips(
     deadline: Deadline,
     listed: float = float("inf"),
 ) -> SearchState:
-    """A search of chips one by one; ``listed`` is the score of a design that is known to be one of them."""
+    """A search of chips one by one; ``listed`` is the score of a design that is known to be one of
+    them."""
     keeps_times, bounded = len(opened) <= LARGE and not deadline.is_set, False
     if shared is None and _by_parts(job):
         keeps_times = False

@@ -10,14 +10,19 @@ from phaze.search.task import SearchJob, tasks_for
 
 
 def _families(stack: Stack) -> dict[str, list[str]]:
-    """The pipeline families that plans were chosen from, where they are not 1F1B alone, interleaved or not."""
-    return {} if set(stack.families) <= {"1f1b", "interleaved"} else {"families": list(stack.families)}
+    """The pipeline families that plans were chosen from, where they are not 1F1B alone, interleaved
+    or not."""
+    return (
+        {} if set(stack.families) <= {"1f1b", "interleaved"} else {"families": list(stack.families)}
+    )
 
 
 def setting_document(job: SearchJob, opened: SpaceChips, chip: Chip) -> dict[str, Any]:
-    """What a reader must know to compare the answer with another one; the attention stands with each model.
+    """What a reader must know to compare the answer with another one; the attention stands with
+    each model.
 
-    ``zero`` and ``chunks`` are what the study states, "best" where they are chosen, as each model says."""
+    ``zero`` and ``chunks`` are what the study states, "best" where they are chosen, as each model
+    says."""
     task = tasks_for(job, chip)[0]
     training = task.training
     (candidate,) = plain_candidates(job, [chip])
@@ -40,7 +45,11 @@ def setting_document(job: SearchJob, opened: SpaceChips, chip: Chip) -> dict[str
         "zero": training.zeros[0] if len(training.zeros) == 1 else "best",
         "chunks": "best" if training.chunks is None else list(training.chunks),
         **_families(training.machine.stack),
-        **({} if training.shards == (0,) else {"shard": [shard or "all" for shard in training.shards]}),
+        **(
+            {}
+            if training.shards == (0,)
+            else {"shard": [shard or "all" for shard in training.shards]}
+        ),
     }
     if not chip.lumped_share:
         document["constants"]["software_share"] = training.constants.software_share

@@ -1,9 +1,10 @@
-"""What searches of one family may share: work whose answer is the same in each of them, so that no answer changes.
+"""What searches of one family may share: work whose answer is the same in each of them, so that no
+answer changes.
 
-A sweep asks one study again with another value of one key. Where the graphs of its models stay, exact schedules that
-have the same operators, times and cores are solved once for all points; where also the axes of the space and the links
-stay, bounds on layer times of a chip are worked out once, whichever points keep it. Both are looked up by everything
-that they depend on.
+A sweep asks one study again with another value of one key. Where the graphs of its models stay,
+exact schedules that have the same operators, times and cores are solved once for all points; where
+also the axes of the space and the links stay, bounds on layer times of a chip are worked out once,
+whichever points keep it. Both are looked up by everything that they depend on.
 """
 
 from collections.abc import Callable
@@ -23,10 +24,15 @@ Times = list[list[LayerTable]]
 
 
 def _shapes(job: SearchJob) -> tuple[object, ...]:
-    """What the names of schedules stand for: the operators' cores and edges of every pass, by model and graph."""
+    """What the names of schedules stand for: the operators' cores and edges of every pass, by model
+    and graph."""
     return tuple(
         tuple(
-            tuple((one.rule, one.units, one.edges, one.beside) for layer in graph.layers for one in layer.passes)
+            tuple(
+                (one.rule, one.units, one.edges, one.beside)
+                for layer in graph.layers
+                for one in layer.passes
+            )
             for graph in task.graphs
         )
         for task in job.models
@@ -49,14 +55,17 @@ def chip_rows(opened: SpaceChips) -> NDArray[np.void]:
 
 
 def _filled(old: Times, fresh: Times, found: Integers, missing: Integers) -> Times:
-    """Times of all chips: of those at ``found`` (-1: none) in the old ones, and the fresh ones of the missing."""
+    """Times of all chips: of those at ``found`` (-1: none) in the old ones, and the fresh ones of
+    the missing."""
 
     def one(had: LayerTable, new: LayerTable) -> LayerTable:
         whole = had.taken(found)
         whole.put(missing, new)
         return whole
 
-    return [[one(a, b) for a, b in zip(*models, strict=True)] for models in zip(old, fresh, strict=True)]
+    return [
+        [one(a, b) for a, b in zip(*models, strict=True)] for models in zip(old, fresh, strict=True)
+    ]
 
 
 @dataclass(slots=True)
@@ -67,15 +76,23 @@ class _Bounded:
     rows: NDArray[np.void] | None = None
     times: Times = field(default_factory=list)
 
-    def take(self, family: tuple[object, ...], rows: NDArray[np.void], work_out: Callable[[Integers], Times]) -> Times:
-        """Those of the chips of ``rows``; ``work_out`` is asked for the places of those that are not there yet."""
+    def take(
+        self,
+        family: tuple[object, ...],
+        rows: NDArray[np.void],
+        work_out: Callable[[Integers], Times],
+    ) -> Times:
+        """Those of the chips of ``rows``; ``work_out`` is asked for the places of those that are
+        not there yet."""
         if self.rows is None or family != self.family or not len(self.rows):
             times = work_out(np.arange(len(rows)))
         elif np.array_equal(rows, self.rows):
             return self.times
         else:
             order = np.argsort(self.rows)
-            place = order[np.minimum(np.searchsorted(self.rows, rows, sorter=order), len(order) - 1)]
+            place = order[
+                np.minimum(np.searchsorted(self.rows, rows, sorter=order), len(order) - 1)
+            ]
             missing = np.flatnonzero(self.rows[place] != rows)
             times = _filled(self.times, work_out(missing), place, missing)
         self.family, self.rows, self.times = family, rows, times
@@ -92,7 +109,8 @@ class Shared:
     finer: _Bounded = field(default_factory=_Bounded)
 
     def schedules(self, job: SearchJob) -> ScheduleMemo:
-        """Schedules of the same graphs, counts of work at zero; none where the graphs are others."""
+        """Schedules of the same graphs, counts of work at zero; none where the graphs are
+        others."""
         shapes = _shapes(job)
         same = shapes == self.shapes
         schedules, listed = (self.known.schedules, self.known.listed) if same else ({}, {})
@@ -100,13 +118,21 @@ class Shared:
         self.shapes = shapes
         return self.known
 
-    def layer_times(self, job: SearchJob, opened: SpaceChips, work_out: Callable[[Integers], Times]) -> Times:
-        """Cheap bounds on layer times of all chips; ``work_out`` is asked for those that the last search did not
-        have."""
+    def layer_times(
+        self, job: SearchJob, opened: SpaceChips, work_out: Callable[[Integers], Times]
+    ) -> Times:
+        """Cheap bounds on layer times of all chips; ``work_out`` is asked for those that the last
+        search did not have."""
         return self.cheap.take(_family(job), chip_rows(opened), work_out)
 
     def finer_times(
-        self, job: SearchJob, opened: SpaceChips, index: Integers, work_out: Callable[[Integers], Times]
+        self,
+        job: SearchJob,
+        opened: SpaceChips,
+        index: Integers,
+        work_out: Callable[[Integers], Times],
     ) -> Times:
         """The finer bounds of the chips of ``index`` alike."""
-        return self.finer.take(_family(job), chip_rows(opened)[index], lambda missing: work_out(index[missing]))
+        return self.finer.take(
+            _family(job), chip_rows(opened)[index], lambda missing: work_out(index[missing])
+        )

@@ -1,4 +1,5 @@
-"""Why a search has no answer: no chip, no memory within the price, too little memory, or chips that failed."""
+"""Why a search has no answer: no chip, no memory within the price, too little memory, or chips that
+failed."""
 
 import numpy as np
 
@@ -24,14 +25,29 @@ def nothing_found(state: SearchState) -> PhazeError:
 
 
 def no_chip(opened: SpaceChips) -> InfeasibleError:
-    """A space of which its rules leave nothing: what each left out, and what the nearest chip needs."""
+    """A space of which its rules leave nothing: what each left out, and what the nearest chip
+    needs."""
     out, name = opened.left_out, opened.space.name
     said = ", ".join(f"{rule} {count:,}" for rule, count in out.items() if count)
     need = opened.need()
-    sentence = f"The space {name} has no chip: its rules leave out every combination ({said}); {need.sentence}."
-    document = {"rule": need.rule, "needed": need.needed, "available": need.available, "unit": need.unit}
+    sentence = (
+        f"The space {name} has no chip: its rules leave out every combination ({said}); "
+        f"{need.sentence}."
+    )
+    document = {
+        "rule": need.rule,
+        "needed": need.needed,
+        "available": need.available,
+        "unit": need.unit,
+    }
     return InfeasibleError(
-        sentence, {"schema": SCHEMA, "feasible": False, "left_out": out, "shortage": {**document, "sentence": sentence}}
+        sentence,
+        {
+            "schema": SCHEMA,
+            "feasible": False,
+            "left_out": out,
+            "shortage": {**document, "sentence": sentence},
+        },
     )
 
 
@@ -39,9 +55,12 @@ def _too_dear(state: SearchState) -> InfeasibleError:
     most = state.job.space.limits["usd"]
     least = float(state.opened.making_usd(state.job.hbm_bytes[0]).min())
     sentence = (
-        f"No chip with its HBM costs at most {most:g} USD; the cheapest costs {least:.2f} USD with the least HBM."
+        f"No chip with its HBM costs at most {most:g} USD; the cheapest costs {least:.2f} "
+        "USD with the least HBM."
     )
-    return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False, "needed_usd": least, "available_usd": most})
+    return InfeasibleError(
+        sentence, {"schema": SCHEMA, "feasible": False, "needed_usd": least, "available_usd": most}
+    )
 
 
 def _no_room(job: SearchJob) -> InfeasibleError:
@@ -53,5 +72,12 @@ def _no_room(job: SearchJob) -> InfeasibleError:
     if not found:
         return InfeasibleError("Nothing fits.", {"schema": SCHEMA, "feasible": False})
     need, name, shortage = min(found, key=lambda one: one[0])
-    document = {"schema": SCHEMA, "feasible": False, "model": name, "needed_bytes": need if need < 1e30 else None}
-    return InfeasibleError(f"{name}: {shortage.sentence}", {**document, "available_bytes": job.hbm_bytes[-1]})
+    document = {
+        "schema": SCHEMA,
+        "feasible": False,
+        "model": name,
+        "needed_bytes": need if need < 1e30 else None,
+    }
+    return InfeasibleError(
+        f"{name}: {shortage.sentence}", {**document, "available_bytes": job.hbm_bytes[-1]}
+    )

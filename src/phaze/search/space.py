@@ -1,18 +1,22 @@
-"""A space of chips: a base chip, the axes along which it is varied, and rules that say which combinations are chips.
+"""A space of chips: a base chip, the axes along which it is varied, and rules that say which
+combinations are chips.
 
-A space is its file, of version 1 (:mod:`phaze.search.core_space`) or 2 (:mod:`phaze.search.cluster_space`), with the
-chips that it names as values: nothing that it depends on is read again. A version says what its axes are called, which
-field of a chip each is, and how its documents state chips; what chips are made of follows from the fields alone
+A space is its file, of version 1 (:mod:`phaze.search.core_space`) or 2
+(:mod:`phaze.search.cluster_space`), with the chips that it names as values: nothing that it depends
+on is read again. A version says what its axes are called, which field of a chip each is, and how
+its documents state chips; what chips are made of follows from the fields alone
 (:meth:`Space.columns`). A field that is no axis is the base chip's, but for
 
     vector units   as many as clusters
     lanes          as many as columns
-    buffers        max(least, bytes_per_unit * units) of a file's rule; units: rows * columns, or lanes
+    buffers        max(least, bytes_per_unit * units) of a file's rule; units: rows * columns, or
+                   lanes
     port           the least power of two at least width / N, where the base has one
     built          N + ceil(N / spares) where a version states spares, else in the base's ratio
     HBM            stacks as those of the base
 
-Combinations stand in the order of the axes, the last running fastest. :mod:`phaze.search.feasibility` has the rules.
+Combinations stand in the order of the axes, the last running fastest.
+:mod:`phaze.search.feasibility` has the rules.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +36,15 @@ from phaze.hardware.columns import ChipColumns, sum_bytes
 from phaze.hardware.keys import Name, Place, Sources, Text
 from phaze.hardware.library import Form, load_chip
 from phaze.hardware.technology import Technology
-from phaze.search.axes import AxesTable, AxisField, ClusterAxesTable, CoreBuffers, Range, constant, ports_over
+from phaze.search.axes import (
+    AxesTable,
+    AxisField,
+    ClusterAxesTable,
+    CoreBuffers,
+    Range,
+    constant,
+    ports_over,
+)
 from phaze.search.space_rules import ClusterRules, CoreRules
 from phaze.units import Unit
 from phaze.values import replace
@@ -47,14 +59,17 @@ Each = Callable[[float], Floats]
 class Space(Document):
     """A base chip, axes and rules.
 
-    ``base`` is the chip that is varied, ``technology`` that of all chips, ``area_chip`` the chip whose area is the
-    budget, where the file names one. ``power_rule`` limits power, one cluster in ``spares`` is a spare one.
+    ``base`` is the chip that is varied, ``technology`` that of all chips, ``area_chip`` the chip
+    whose area is the budget, where the file names one. ``power_rule`` limits power, one cluster in
+    ``spares`` is a spare one.
     """
 
     schema_: Annotated[str, Field(alias="schema")]
     name: Name
     title: Text
-    base_name: Annotated[Place, Field(alias="base", description="a chip by name, or the path of a file")]
+    base_name: Annotated[
+        Place, Field(alias="base", description="a chip by name, or the path of a file")
+    ]
     axes: AxesTable | ClusterAxesTable
     keep: CoreRules | ClusterRules
     sources: Sources = Field(default_factory=dict)
@@ -92,7 +107,8 @@ class Space(Document):
 
     @property
     def own_links(self) -> bool:
-        """Whether each chip has links of its own, which are then the innermost level of the network."""
+        """Whether each chip has links of its own, which are then the innermost level of the
+        network."""
         return self.axes.links is not None
 
     @property
@@ -107,14 +123,19 @@ class Space(Document):
 
     @property
     def usual_baseline(self) -> str | None:
-        """The chip that its chips are compared with where a study names none; None: as every study has it."""
+        """The chip that its chips are compared with where a study names none; None: as every study
+        has it."""
         return None
 
     @property
     def memories(self) -> tuple[int, ...] | None:
         """The memories that its chips have, ascending; None: as a study says."""
         stacks = next((field.name for field in self.axis_fields if field.field == "stacks"), None)
-        return None if stacks is None else tuple(int(count) * self.stack_bytes for count in self.axis_points()[stacks])
+        return (
+            None
+            if stacks is None
+            else tuple(int(count) * self.stack_bytes for count in self.axis_points()[stacks])
+        )
 
     @property
     def buffer_rule(self) -> CoreBuffers | None:
@@ -125,15 +146,21 @@ class Space(Document):
     def limits(self) -> Mapping[str, float | None]:
         """What its chips may take at most: mm2 if not the area of a chip, W, USD."""
         keep = self.keep
-        return {"area": keep.most_area, "power": getattr(keep, self.power_rule), "usd": keep.most_usd}
+        return {
+            "area": keep.most_area,
+            "power": getattr(keep, self.power_rule),
+            "usd": keep.most_usd,
+        }
 
     @property
     def memory_limited(self) -> bool:
-        """Whether a chip may not have every memory of a job: it has its own, or one may be too dear for it."""
+        """Whether a chip may not have every memory of a job: it has its own, or one may be too dear
+        for it."""
         return self.memories is not None or self.keep.most_usd is not None
 
     def within(self, limits: Mapping[str, float]) -> Self:
-        """The space under other limits of area, power or usd; an area that is given takes the place of a chip's."""
+        """The space under other limits of area, power or usd; an area that is given takes the place
+        of a chip's."""
         names = {"area": "most_area", "power": self.power_rule, "usd": "most_usd"}
         changes: dict[str, float | None] = {names[name]: value for name, value in limits.items()}
         if "area" in limits and self.keep.area_of is not None:
@@ -169,15 +196,20 @@ class Space(Document):
         return prod(len(axis) for axis in self.axis_points().values())
 
     def document(self) -> dict[str, Any]:
-        """Everything that its chips depend on but its base and the chip whose area is the budget."""
+        """Everything that its chips depend on but its base and the chip whose area is the
+        budget."""
         raise NotImplementedError
 
     def numbered(self, numbers: NDArray[np.int64]) -> ChipColumns:
         """Combinations by number."""
         points = self.axis_points()
-        return self.placed(np.unravel_index(numbers, [len(axis) for axis in points.values()]), points)
+        return self.placed(
+            np.unravel_index(numbers, [len(axis) for axis in points.values()]), points
+        )
 
-    def placed(self, places: Sequence[NDArray[Any]], points: Mapping[str, NDArray[Any]] | None = None) -> ChipColumns:
+    def placed(
+        self, places: Sequence[NDArray[Any]], points: Mapping[str, NDArray[Any]] | None = None
+    ) -> ChipColumns:
         """Combinations by their place in every axis."""
         axes = self.axis_points() if points is None else points
         pairs = zip(axes.items(), places, strict=True)
@@ -185,7 +217,12 @@ class Space(Document):
 
     def columns(self, axes: Mapping[str, Floats]) -> ChipColumns:
         """Combinations by their value of every axis; buffers feed their arrays and lanes fully."""
-        base, clusters, shared, links = self.base, self.base.clusters, self.base.global_buffer, self.base.links
+        base, clusters, shared, links = (
+            self.base,
+            self.base.clusters,
+            self.base.global_buffer,
+            self.base.links,
+        )
         axis = {field: axes[name] for name, field, _ in self.axis_fields if name in axes}
         each = partial(constant, count=len(axis["rows"]))
         count, rows, columns = axis["clusters"], axis["rows"], axis["columns"]
@@ -235,20 +272,29 @@ class Space(Document):
 
     @property
     def _built(self) -> Built:
-        """What lies on the dies of its chips beside spare clusters: as of the base, or no more than is in use."""
+        """What lies on the dies of its chips beside spare clusters: as of the base, or no more than
+        is in use."""
         return self.base.built if self.spares is None else ALL_IN_USE
 
     def _on_die(self, count: Floats) -> Floats:
         """Clusters, or vector units, on the die of so many in use."""
-        return on_die(count, self._built.clusters) if self.spares is None else count + np.ceil(count / self.spares)
+        return (
+            on_die(count, self._built.clusters)
+            if self.spares is None
+            else count + np.ceil(count / self.spares)
+        )
 
-    def _buffers(self, axis: Mapping[str, Floats], units: Floats, lanes: Floats) -> tuple[Floats, Floats]:
+    def _buffers(
+        self, axis: Mapping[str, Floats], units: Floats, lanes: Floats
+    ) -> tuple[Floats, Floats]:
         """The operand buffer of an array of so many units, and the registers of so many lanes."""
         rule = self.buffer_rule
         if rule is None:
             return axis["array_bytes"], axis["register_bytes"]
         arrays, registers = axis.get("array_bytes"), axis.get("register_bytes")
-        return rule.over(units) if arrays is None else arrays, rule.over(lanes) if registers is None else registers
+        return rule.over(units) if arrays is None else arrays, rule.over(
+            lanes
+        ) if registers is None else registers
 
     def _memory(self, axis: Mapping[str, Floats], each: Each) -> tuple[Floats, Floats]:
         """Stacks of HBM, and the bandwidth of all."""
@@ -261,7 +307,11 @@ class Space(Document):
         """What every chip has of each field that may be an axis."""
         fields = dict[str, NDArray[Any]]()
         for name, field, whole in self.axis_fields:
-            values = chips.operand_bytes / chips.arrays if field == "array_bytes" else getattr(chips, field)
+            values = (
+                chips.operand_bytes / chips.arrays
+                if field == "array_bytes"
+                else getattr(chips, field)
+            )
             fields[name] = values.astype(np.int64) if whole else values
         return fields
 
@@ -269,12 +319,16 @@ class Space(Document):
         """What chips are made of, for people."""
         raise NotImplementedError
 
-    def frame_of(self, chips: ChipColumns, area_mm2: Floats, held_hz: Floats) -> dict[str, NDArray[Any]]:
-        """What chips are made of, with their areas and the clocks they hold, as columns of a table."""
+    def frame_of(
+        self, chips: ChipColumns, area_mm2: Floats, held_hz: Floats
+    ) -> dict[str, NDArray[Any]]:
+        """What chips are made of, with their areas and the clocks they hold, as columns of a
+        table."""
         raise NotImplementedError
 
     def chip_name(self, chips: ChipColumns, index: int) -> str:
-        """What a chip is made of: counts and shapes, and every other axis along which chips differ."""
+        """What a chip is made of: counts and shapes, and every other axis along which chips
+        differ."""
         raise NotImplementedError
 
     def chip_at(self, chips: ChipColumns, index: int, number: int, hbm_bytes: int) -> Chip:
@@ -283,8 +337,12 @@ class Space(Document):
         own_bytes = 0 if self.memories is None else int(chips.stacks[index]) * self.stack_bytes
         built = base.built
         if self.spares is not None:
-            built = replace(ALL_IN_USE, clusters=(int(chips.built[index]), int(chips.clusters[index])))
-        units = (int(column[index]) for column in (chips.vectors, chips.lanes, chips.register_bytes))
+            built = replace(
+                ALL_IN_USE, clusters=(int(chips.built[index]), int(chips.clusters[index]))
+            )
+        units = (
+            int(column[index]) for column in (chips.vectors, chips.lanes, chips.register_bytes)
+        )
         counts = ("arrays", "rows", "columns", "lanes", "operand_bytes", "register_bytes")
         return replace(
             base,
@@ -314,5 +372,7 @@ class Space(Document):
             process=self.technology,
             vectors=None if base.sums_in_registers else VectorUnits(*units),
             built=built,
-            power=power_limit(self.keep.sustained_power) if isfinite(self.keep.sustained_power) else None,
+            power=power_limit(self.keep.sustained_power)
+            if isfinite(self.keep.sustained_power)
+            else None,
         )

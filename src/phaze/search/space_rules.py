@@ -1,6 +1,7 @@
 """Which combinations of a space are chips: the ``[keep]`` table of each format.
 
-A rule that one of the formats has no key for is stated by its table all the same, at the value that leaves nothing out.
+A rule that one of the formats has no key for is stated by its table all the same, at the value that
+leaves nothing out.
 """
 
 from typing import Annotated, ClassVar
@@ -38,7 +39,9 @@ class ClusterRules(Document):
     least_share: Share = 0.0
     sustained_power: Watts
     most_w_per_mm2: Positive = 1.0
-    most_usd: Annotated[Positive | None, Field(description="manufacturing cost of a chip with its HBM")] = None
+    most_usd: Annotated[
+        Positive | None, Field(description="manufacturing cost of a chip with its HBM")
+    ] = None
     area_of: ClassVar[str | None] = None
     smaller_with_one_core: ClassVar[bool] = False
     most_power: ClassVar[float | None] = None
@@ -46,5 +49,7 @@ class ClusterRules(Document):
     @model_validator(mode="after")
     def _one_reticle(self) -> "ClusterRules":
         if self.most_area > RETICLE_MM[0] * RETICLE_MM[1]:
-            raise ValueError(f"let most_area be at most a reticle, {RETICLE_MM[0] * RETICLE_MM[1]:.0f} mm2")
+            raise ValueError(
+                f"let most_area be at most a reticle, {RETICLE_MM[0] * RETICLE_MM[1]:.0f} mm2"
+            )
         return self

@@ -1,4 +1,5 @@
-"""Spaces by name or path, bundled ones among them, with the chips and the technology that they name."""
+"""Spaces by name or path, bundled ones among them, with the chips and the technology that they
+name."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -77,14 +78,26 @@ def _with_node(space: ClusterSpace, reader: Reader) -> Space:
         raise _unnamed(space)
     if base.built.dies > 1 or base.built.base_dies:
         seen = f"the chip '{space.base_name}' has {base.built.dies + base.built.base_dies} dies"
-        raise InputError(f"{space.name}: base", seen, "choose one of a single die: so are the chips of a space")
+        raise InputError(
+            f"{space.name}: base", seen, "choose one of a single die: so are the chips of a space"
+        )
     if base.hbm.generation is None:
-        raise InputError(f"{space.name}: base", f"the chip '{space.base_name}' has no HBM", "choose one that does")
+        raise InputError(
+            f"{space.name}: base",
+            f"the chip '{space.base_name}' has no HBM",
+            "choose one that does",
+        )
     node = load_node(base.technology, reader)
-    return replace(space, base=at_held_clock(replace(base, technology=node.name, process=node)), technology=node)
+    return replace(
+        space,
+        base=at_held_clock(replace(base, technology=node.name, process=node)),
+        technology=node,
+    )
 
 
 def _unnamed(space: Space) -> InputError:
     return InputError(
-        f"{space.name}: base", f"the chip '{space.base_name}' names no technology", "choose one that does"
+        f"{space.name}: base",
+        f"the chip '{space.base_name}' names no technology",
+        "choose one that does",
     )

@@ -28,7 +28,8 @@ WITHIN = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a search is: chips by how they are closed, the best score, the bound, and the gap between them."""
+    """How far a search is: chips by how they are closed, the best score, the bound, and the gap
+    between them."""
 
     evaluated: int
     bound: int
@@ -44,8 +45,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class BoxedChips:
-    """Chips of a space that are in no list, because whole boxes of them were: how many, the least bound of their boxes,
-    of how many at the most it is near the best score, and whether it is above the cut-off: else the time was up."""
+    """Chips of a space that are in no list, because whole boxes of them were: how many, the least
+    bound of their boxes, of how many at the most it is near the best score, and whether it is above
+    the cut-off: else the time was up."""
 
     chips: int = 0
     least: float = float("inf")
@@ -57,11 +59,12 @@ class BoxedChips:
 class SearchState:
     """A search under way.
 
-    ``rates`` are those of all memories of the job; ``memories`` are the ones that chips are opened with. ``times`` by
-    model and graph (none in a large space), ``bounds`` on batch times by model [configurations, memories, chips],
-    ``floors`` on joules [graphs, chips]. ``stopped``: the deadline came before the end. ``provisional`` and ``interim``
-    are there only under a deadline: a design for the case that no chip is evaluated in time, and bounds of all chips.
-    ``listed`` is the score of a design by list schedules: no chip above it is evaluated, and its own chip is.
+    ``rates`` are those of all memories of the job; ``memories`` are the ones that chips are opened
+    with. ``times`` by model and graph (none in a large space), ``bounds`` on batch times by model
+    [configurations, memories, chips], ``floors`` on joules [graphs, chips]. ``stopped``: the
+    deadline came before the end. ``provisional`` and ``interim`` are there only under a deadline: a
+    design for the case that no chip is evaluated in time, and bounds of all chips. ``listed`` is
+    the score of a design by list schedules: no chip above it is evaluated, and its own chip is.
     ``shared``: what other searches of its family have worked out.
     """
 
@@ -95,7 +98,9 @@ class SearchState:
     def values(self, model: int, index: Integers | slice) -> Floats:
         """Bounds on a model's value on some chips, [configurations, memories, chips]."""
         graphs = [configuration.graph for configuration in self.job.models[model].configurations]
-        rates = Rates(self.rates.rate[self.memories][:, index], self.rates.weight, self.rates.delays)
+        rates = Rates(
+            self.rates.rate[self.memories][:, index], self.rates.weight, self.rates.delays
+        )
         floors = self.floors[model][graphs][:, index] if self.rates.weight else np.zeros((1, 1))
         return rates.value(self.bounds[model][:, :, index], floors[:, None, :])
 

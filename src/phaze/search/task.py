@@ -1,4 +1,5 @@
-"""What is searched, as frozen values: models ready to be placed, a space of chips, memories, an objective, a gap."""
+"""What is searched, as frozen values: models ready to be placed, a space of chips, memories, an
+objective, a gap."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,11 +33,12 @@ SettingName = Literal["icml24", "cluster"]
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The job around a model: devices, sequences of a batch, network, software; ``constants`` are those of the space's
-    chips, ``headroom`` is the share of memory that a plan leaves free.
+    """The job around a model: devices, sequences of a batch, network, software; ``constants`` are
+    those of the space's chips, ``headroom`` is the share of memory that a plan leaves free.
 
-    ``zeros`` are the stages of ZeRO that plans are chosen from, ``chunks`` what interleaving may use beside 1 (None:
-    all that divide the blocks), ``shards`` how many of the ranks with the same weights may share out state, 0: all.
+    ``zeros`` are the stages of ZeRO that plans are chosen from, ``chunks`` what interleaving may
+    use beside 1 (None: all that divide the blocks), ``shards`` how many of the ranks with the same
+    weights may share out state, 0: all.
     """
 
     devices: int
@@ -68,17 +70,28 @@ class Training:
         """A chip in this job, whose links a cluster that runs at a chip's links must know."""
         if self.machine.cluster.levels[0].of_chip and not same_links(chip, self.machine.cluster):
             words = links_words(chip, self.machine.cluster)
-            raise InputError("training.cluster", f"{words}, the links of the space's chips", "compare chips of those")
+            raise InputError(
+                "training.cluster",
+                f"{words}, the links of the space's chips",
+                "compare chips of those",
+            )
         machine = self.machine
         require_format(self.precision, chip.formats, chip.name, "training.precision")
-        return Setting(chip, machine.cluster, machine.stack, machine.basis, machine.residency, machine.precision)
+        return Setting(
+            chip,
+            machine.cluster,
+            machine.stack,
+            machine.basis,
+            machine.residency,
+            machine.precision,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A configuration of a model on a chip: which of its graphs (width, microbatch), whether it recomputes, the stages
-    of ZeRO that its plan may run at (:func:`zero_groups`), and how many of the ranks with the same weights share out
-    state, 0: all of them."""
+    """A configuration of a model on a chip: which of its graphs (width, microbatch), whether it
+    recomputes, the stages of ZeRO that its plan may run at (:func:`zero_groups`), and how many of
+    the ranks with the same weights share out state, 0: all of them."""
 
     graph: int
     recompute: RecomputeChoice
@@ -88,10 +101,12 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class ModelTask:
-    """One model: its graphs at every width and microbatch, its job, and how much it counts beside other models.
+    """One model: its graphs at every width and microbatch, its job, and how much it counts beside
+    other models.
 
-    ``prices`` remember what collectives and transfers take, ``memo`` what depends on no chip, ``shared`` what depends
-    on no bandwidth either, so that all networks of a space have it in common.
+    ``prices`` remember what collectives and transfers take, ``memo`` what depends on no chip,
+    ``shared`` what depends on no bandwidth either, so that all networks of a space have it in
+    common.
     """
 
     name: str
@@ -104,18 +119,23 @@ class ModelTask:
     shared: Memo = field(default_factory=Memo, compare=False, repr=False)
 
     def degrees(self, configuration: Configuration) -> dict[str, int | str]:
-        """How a configuration's ranks share sequences, experts and state, where more than one does, or not all."""
+        """How a configuration's ranks share sequences, experts and state, where more than one does,
+        or not all."""
         shared = {"shard": configuration.shard} if configuration.shard else {}
         return {**self.graphs[configuration.graph].degrees, **shared}
 
     def notes(self, graph: int = 0) -> tuple[str, ...]:
         """What an answer that runs one of the graphs must say beside its numbers."""
-        return self.graphs[graph].notes(any(rank_graph.model.expert > 1 for rank_graph in self.graphs))
+        return self.graphs[graph].notes(
+            any(rank_graph.model.expert > 1 for rank_graph in self.graphs)
+        )
 
 
-def on_all_devices(task: ModelTask, graph: RankGraph, layers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What all devices together spend on the layers of a batch at the least, on every chip, from what a layer takes on
-    one device [layers, chips]: seconds or joules.
+def on_all_devices(
+    task: ModelTask, graph: RankGraph, layers: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What all devices together spend on the layers of a batch at the least, on every chip, from
+    what a layer takes on one device [layers, chips]: seconds or joules.
 
         M sum over layers of (t where it is split or every stage is, else 1) x(layer)
 
@@ -130,9 +150,13 @@ def on_all_devices(task: ModelTask, graph: RankGraph, layers: NDArray[np.float64
 
 
 def zero_groups(zeros: Sequence[int]) -> list[tuple[int, ...]]:
-    """Stages of ZeRO that are searched together: stage 1 is never slower than 0, so 0 only counts where it ties."""
+    """Stages of ZeRO that are searched together: stage 1 is never slower than 0, so 0 only counts
+    where it ties."""
     together = (0, 1) if {0, 1} <= set(zeros) else ()
-    return [*([together] if together else []), *((zero,) for zero in sorted(zeros) if zero not in together)]
+    return [
+        *([together] if together else []),
+        *((zero,) for zero in sorted(zeros) if zero not in together),
+    ]
 
 
 def configurations_of(
@@ -141,19 +165,27 @@ def configurations_of(
     zeros: tuple[int, ...],
     shards: tuple[int, ...] = (0,),
 ) -> tuple[Configuration, ...]:
-    """Every graph with every recompute choice, stage of ZeRO and size of a group that shares out state, in a fixed
-    order."""
+    """Every graph with every recompute choice, stage of ZeRO and size of a group that shares out
+    state, in a fixed order."""
     return tuple(
-        Configuration(*choices) for choices in product(range(len(graphs)), recompute, zero_groups(zeros), shards)
+        Configuration(*choices)
+        for choices in product(range(len(graphs)), recompute, zero_groups(zeros), shards)
     )
 
 
 def task_of(
-    name: str, weight: float, training: Training, graphs: Sequence[RankGraph], recompute: Sequence[RecomputeChoice]
+    name: str,
+    weight: float,
+    training: Training,
+    graphs: Sequence[RankGraph],
+    recompute: Sequence[RecomputeChoice],
 ) -> ModelTask:
-    """A model with every graph, recompute choice, stage of ZeRO and size of a group that shares out state."""
+    """A model with every graph, recompute choice, stage of ZeRO and size of a group that shares out
+    state."""
     rank_graphs = tuple(graphs)
-    configurations = configurations_of(rank_graphs, tuple(recompute), training.zeros, training.shards)
+    configurations = configurations_of(
+        rank_graphs, tuple(recompute), training.zeros, training.shards
+    )
     return ModelTask(name, weight, training, rank_graphs, configurations, _prices(training.machine))
 
 
@@ -163,9 +195,10 @@ def _prices(machine: Machine) -> NetworkPrices:
 
 @dataclass(frozen=True, slots=True)
 class SearchJob:
-    """A search: everything that its answer depends on. ``hbm_bytes`` ascends; ``digest`` is over all of
-    it, graphs included; ``baseline`` is the chip that the objective names, ``cluster`` where the job runs, ``rules``
-    the name of the setting that its study began from, for documents alone."""
+    """A search: everything that its answer depends on. ``hbm_bytes`` ascends; ``digest`` is over
+    all of it, graphs included; ``baseline`` is the chip that the objective names, ``cluster`` where
+    the job runs, ``rules`` the name of the setting that its study began from, for documents
+    alone."""
 
     name: str
     models: tuple[ModelTask, ...]
@@ -182,13 +215,15 @@ class SearchJob:
     rules: SettingName = "icml24"
 
     def cluster_on(self, chip: Chip) -> Cluster | None:
-        """The cluster of the answer; where links are an axis, its innermost level is as fast as the chip's own."""
+        """The cluster of the answer; where links are an axis, its innermost level is as fast as the
+        chip's own."""
         if self.cluster is None or not self.space.own_links:
             return self.cluster
         return with_links(self.cluster, chip.links.bandwidth_bytes_per_s, of_chip=True)
 
     def memories(self, counted: bool) -> list[int]:
-        """The memories that chips are opened with: all where they count or a chip may not have each, else the most."""
+        """The memories that chips are opened with: all where they count or a chip may not have
+        each, else the most."""
         count = len(self.hbm_bytes)
         return list(range(count)) if counted or self.space.memory_limited else [count - 1]
 
@@ -208,7 +243,9 @@ def on_machine(task: ModelTask, machine: Machine, devices: int | None = None) ->
     """The task on another network or stack, and on other devices if given."""
     graphs = tuple(graph_on(graph, machine) for graph in task.graphs)
     training = replace(task.training, machine=machine, devices=devices or task.training.devices)
-    return replace(task, training=training, graphs=graphs, prices=_prices(machine), memo=Memo(), shared=Memo())
+    return replace(
+        task, training=training, graphs=graphs, prices=_prices(machine), memo=Memo(), shared=Memo()
+    )
 
 
 def at_link(task: ModelTask, link_bytes_per_s: float) -> ModelTask:
@@ -224,8 +261,8 @@ def at_link(task: ModelTask, link_bytes_per_s: float) -> ModelTask:
 
 
 def tasks_for(job: SearchJob, chip: Chip, own_links: bool = False) -> tuple[ModelTask, ...]:
-    """The job's models as one chip runs them: on its own links where those are an axis of its space, else on the
-    cluster's."""
+    """The job's models as one chip runs them: on its own links where those are an axis of its
+    space, else on the cluster's."""
     if not job.space.own_links and not own_links:
         return job.models
     return tuple(at_link(task, chip.links.bandwidth_bytes_per_s) for task in job.models)
@@ -233,7 +270,8 @@ def tasks_for(job: SearchJob, chip: Chip, own_links: bool = False) -> tuple[Mode
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """The job's models on every link of the space: where links are an axis, they are the innermost level."""
+    """The job's models on every link of the space: where links are an axis, they are the innermost
+    level."""
 
     tasks: tuple[tuple[ModelTask, ...], ...]
     of: NDArray[np.int64]
@@ -242,7 +280,9 @@ class Networks:
         """The models on that chip's link."""
         return self.tasks[int(self.of[chip])]
 
-    def groups(self, index: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], tuple[ModelTask, ...]]]:
+    def groups(
+        self, index: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], tuple[ModelTask, ...]]]:
         """The positions within ``index`` of the chips of each link, and the models on it."""
         for network, tasks in enumerate(self.tasks):
             positions = np.flatnonzero(self.of[index] == network)
@@ -250,9 +290,14 @@ class Networks:
                 yield positions, tasks
 
 
-def networks_of(models: tuple[ModelTask, ...], space: Space, links: NDArray[np.float64]) -> Networks:
+def networks_of(
+    models: tuple[ModelTask, ...], space: Space, links: NDArray[np.float64]
+) -> Networks:
     """The networks of chips with these link bandwidths."""
     if not space.own_links:
         return Networks((models,), np.broadcast_to(np.int64(0), len(links)))
     values, of = np.unique(links, return_inverse=True)
-    return Networks(tuple(tuple(at_link(task, float(link)) for task in models) for link in values), of.astype(np.int64))
+    return Networks(
+        tuple(tuple(at_link(task, float(link)) for task in models) for link in values),
+        of.astype(np.int64),
+    )

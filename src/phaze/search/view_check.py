@@ -1,7 +1,9 @@
-"""The answer of a run checked again: ``result.json`` is a view, written anew from what was checked and compared.
+"""The answer of a run checked again: ``result.json`` is a view, written anew from what was checked
+and compared.
 
-An answer names a chip, a memory and for each model a configuration of running it. Everything else in it follows by the
-plain path (:func:`phaze.search.result.answer_view`), so one value changed, added or left out is seen, whatever it is.
+An answer names a chip, a memory and for each model a configuration of running it. Everything else
+in it follows by the plain path (:func:`phaze.search.result.answer_view`), so one value changed,
+added or left out is seen, whatever it is.
 """
 
 import json
@@ -21,10 +23,16 @@ from phaze.search.witness import chip_of, proved_score
 def unequal(said: Any, true: Any, where: str = "") -> list[str]:
     """Where a document is not the true one, to the last digit and the kind of every value."""
     if isinstance(true, dict) and isinstance(said, dict):
-        wrong = [f"{where}.{key}: nothing of that name belongs here".lstrip(".") for key in said if key not in true]
+        wrong = [
+            f"{where}.{key}: nothing of that name belongs here".lstrip(".")
+            for key in said
+            if key not in true
+        ]
         for key, value in true.items():
             place = f"{where}.{key}".lstrip(".")
-            wrong += unequal(said[key], value, place) if key in said else [f"{place}: it is missing"]
+            wrong += (
+                unequal(said[key], value, place) if key in said else [f"{place}: it is missing"]
+            )
         return wrong
     if isinstance(true, list) and isinstance(said, list):
         wrong = [f"{where}: {len(said)} rows, but {len(true)}"] if len(said) != len(true) else []
@@ -62,28 +70,41 @@ def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Con
     for task, model in zip(tasks, result["models"], strict=True):
         configuration = way_of(task, model)
         if configuration is None:
-            return f"models[{task.name}]: the study knows no such microbatch, width, recompute and ZeRO"
+            return (
+                f"models[{task.name}]: the study knows no such microbatch, width, recompute "
+                "and ZeRO"
+            )
         configurations.append(configuration)
     return place, job.hbm_bytes.index(hbm_bytes), configurations
 
 
 def regenerated(plain: Plain, result: Mapping[str, Any]) -> dict[str, Any] | str:
-    """The answer that a result names, scheduled and placed anew, or what is wrong with what it names."""
+    """The answer that a result names, scheduled and placed anew, or what is wrong with what it
+    names."""
     chosen = _chosen(plain, result)
     if isinstance(chosen, str):
         return chosen
     number, hbm, configurations = chosen
     tasks, provisional = plain.networks.tasks_of(number), result.get("provisional") is True
     return answer_view(
-        plain.job, plain.scale, plain.opened, tasks, (number, hbm), configurations, provisional=provisional
+        plain.job,
+        plain.scale,
+        plain.opened,
+        tasks,
+        (number, hbm),
+        configurations,
+        provisional=provisional,
     )
 
 
-def check_view(plain: Plain, text: str, result: Mapping[str, Any], certificate: Mapping[str, Any]) -> list[str]:
+def check_view(
+    plain: Plain, text: str, result: Mapping[str, Any], certificate: Mapping[str, Any]
+) -> list[str]:
     """What of ``result.json`` is not the view of its certificate.
 
-    Of its own table of the proof counts, gap and bound must agree with each other and with the space; how many chips
-    were evaluated and how many are near ties says what the search did, which nothing depends on.
+    Of its own table of the proof counts, gap and bound must agree with each other and with the
+    space; how many chips were evaluated and how many are near ties says what the search did, which
+    nothing depends on.
     """
     answer, named = regenerated(plain, result), certificate["answer"]
     if isinstance(answer, str):
@@ -92,12 +113,19 @@ def check_view(plain: Plain, text: str, result: Mapping[str, Any], certificate: 
     if named is not None and (place is None or named["chip"] != chip_of(plain.opened, place)):
         return ["chip: result.json names another one than certificate.json"]
     score, said = float(answer["objective"]["score"]), dict(result["certificate"])
-    proved = proved_score(plain.scale, score, [float(model["batch_s"]) for model in answer["models"]])
+    proved = proved_score(
+        plain.scale, score, [float(model["batch_s"]) for model in answer["models"]]
+    )
     if abs(proved - certificate["best"]) > TIE * proved:
         return [f"objective.score: {proved!r}, and certificate.json has {certificate['best']!r}"]
     wrong = _check_counts(plain, said, score)
     if result["code_digest"] != code_digest():
-        return [f"result.json was made by another version of phaze; python -m phaze.check says that {PROVED}"]
+        return [
+            (
+                "result.json was made by another version of phaze; python -m phaze.check "
+                f"says that {PROVED}"
+            )
+        ]
     view = {**result_view(plain.job, answer, EMPTY, code_digest()), "certificate": said}
     return wrong or check_text(text, result, view, "result.json")
 

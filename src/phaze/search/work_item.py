@@ -1,7 +1,9 @@
-"""What it takes to open a chip, and nothing else: so it can be done anywhere, in this process or on another machine.
+"""What it takes to open a chip, and nothing else: so it can be done anywhere, in this process or on
+another machine.
 
-:class:`Common` is the same for all chips of a search and sent once; a :class:`WorkItem` is one chip's own numbers: its
-fields, its rates, its bounds by model [configurations, memories] and its floors on joules by model [graphs].
+:class:`Common` is the same for all chips of a search and sent once; a :class:`WorkItem` is one
+chip's own numbers: its fields, its rates, its bounds by model [configurations, memories] and its
+floors on joules by model [graphs].
 """
 
 from dataclasses import dataclass
@@ -22,7 +24,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The search itself: its models on every network of the space, and the memories that chips are opened with."""
+    """The search itself: its models on every network of the space, and the memories that chips are
+    opened with."""
 
     job: SearchJob
     scale: Scale
@@ -33,7 +36,8 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """One chip: ``arrays`` of length one, ``rates`` [memories of the job, 1], and ``bound``, the bound on its score."""
+    """One chip: ``arrays`` of length one, ``rates`` [memories of the job, 1], and ``bound``, the
+    bound on its score."""
 
     chip: int
     network: int
@@ -62,4 +66,6 @@ def evaluate_item(common: Common, item: WorkItem, cut: float, known: ScheduleMem
         chip = opened(common, item, known)
         return evaluate(chip, list(item.bounds), list(item.floors), list(common.memories), cut)
     except Exception as fault:
-        return failed(item.chip, common.memories[-1], item.bound, f"{type(fault).__name__}: {fault}")
+        return failed(
+            item.chip, common.memories[-1], item.bound, f"{type(fault).__name__}: {fault}"
+        )

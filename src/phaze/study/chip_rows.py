@@ -1,9 +1,10 @@
 """Chips and plans of others as rows of a CSV, for ``phaze compare --chips``.
 
-A row names a chip (``chip``: a preset or a file) and what is other in it, one column a key of the chip's file, tables
-with a dot (``clusters.count``, ``clock``); ``name`` is what to call it. ``model`` with ``tensor`` and ``pipeline`` is a
-plan to price on it beside the best one: even stages, as many replicas as there are devices for; ``microbatch`` if it
-is given, else the best. Empty cells say nothing.
+A row names a chip (``chip``: a preset or a file) and what is other in it, one column a key of the
+chip's file, tables with a dot (``clusters.count``, ``clock``); ``name`` is what to call it.
+``model`` with ``tensor`` and ``pipeline`` is a plan to price on it beside the best one: even
+stages, as many replicas as there are devices for; ``microbatch`` if it is given, else the best.
+Empty cells say nothing.
 """
 
 import csv
@@ -24,7 +25,9 @@ from phaze.search.compare import GivenPlan
 from phaze.search.task import SearchJob
 
 PLAN = ("model", "tensor", "pipeline", "microbatch")
-OPTIONAL_TABLES = frozenset({"calibration", "formats", "host", "measured", "power", "published", "silicon"})
+OPTIONAL_TABLES = frozenset(
+    {"calibration", "formats", "host", "measured", "power", "published", "silicon"}
+)
 """Tables that a chip's file may leave out, and a row then begins."""
 NAMED = ("name", "chip", *PLAN)
 MOST_ROWS = 1000
@@ -56,12 +59,16 @@ def _count(row: Mapping[str, str], key: str, where: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and 0 < len(text) < 10 and int(text)):
-        raise InputError(f"{where}: {key}", f"{spell_value(text)} is not a whole number", "give a number above 0")
+        raise InputError(
+            f"{where}: {key}", f"{spell_value(text)} is not a whole number", "give a number above 0"
+        )
     return int(text)
 
 
 def _plan(row: Mapping[str, str], where: str, models: Sequence[str]) -> GivenPlan | None:
-    tensor, pipeline, microbatch = (_count(row, key, where) for key in ("tensor", "pipeline", "microbatch"))
+    tensor, pipeline, microbatch = (
+        _count(row, key, where) for key in ("tensor", "pipeline", "microbatch")
+    )
     model = row.get("model", "")
     if not model and tensor is None and pipeline is None:
         if microbatch is not None:
@@ -84,13 +91,19 @@ def chip_rows(path: str, models: Sequence[str]) -> list[ChipRow]:
     reader = csv.DictReader(io.StringIO(text))
     try:
         if "chip" not in (reader.fieldnames or ()):
-            raise InputError(where, "the column 'chip' is missing", f"begin with {','.join(NAMED)} or some of them")
+            raise InputError(
+                where,
+                "the column 'chip' is missing",
+                f"begin with {','.join(NAMED)} or some of them",
+            )
         lines = list(reader)
     except csv.Error as fault:
         raise InputError(f"{where}: line {reader.line_num}", f"this is not CSV ({fault})") from None
     if not 0 < len(lines) <= MOST_ROWS:
         raise InputError(where, f"{len(lines):,} rows", f"give 1 to {MOST_ROWS:,}")
-    return [_row(line, f"{where}: line {number}", models) for number, line in enumerate(lines, start=2)]
+    return [
+        _row(line, f"{where}: line {number}", models) for number, line in enumerate(lines, start=2)
+    ]
 
 
 def _row(line: Mapping[str | None, Any], where: str, models: Sequence[str]) -> ChipRow:
@@ -112,7 +125,9 @@ def _changed(raw: dict[str, Any], row: ChipRow) -> dict[str, Any]:
             inner = table.get(name, {} if name in OPTIONAL_TABLES else None)
             if not isinstance(inner, dict):
                 raise InputError(
-                    f"{row.where}: {key}", f"the chip {row.chip} has no table '{name}'", "see phaze schema"
+                    f"{row.where}: {key}",
+                    f"the chip {row.chip} has no table '{name}'",
+                    "see phaze schema",
                 )
             table[name] = table = dict(inner)
         table[last] = value

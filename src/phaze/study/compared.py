@@ -1,4 +1,5 @@
-"""Chips side by side under a study: the baseline, chips by name or path, and those that searches found."""
+"""Chips side by side under a study: the baseline, chips by name or path, and those that searches
+found."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -52,14 +53,16 @@ def compared(
     basis: str,
     rows_of: str | None = None,
 ) -> dict[str, Any]:
-    """Throughput of every model of a study on every chip, and its ratio to the study's baseline; ``rows_of``: a CSV of
-    chips and plans of others."""
+    """Throughput of every model of a study on every chip, and its ratio to the study's baseline;
+    ``rows_of``: a CSV of chips and plans of others."""
     if basis in ("datasheet", "ideal"):
         raw = with_settings(raw, [f"cost.basis={basis}"])
     job = question_of(study_of(raw, origin.where), reader=origin.reader).job
     common = require_basis(job, basis)
     base = ChipToCompare(job.baseline or job.space.chip_named(job.objective.baseline))
-    named = [ChipToCompare(named_chip(name, job)) for name in chips] + [_found_chip(folder) for folder in runs]
+    named = [ChipToCompare(named_chip(name, job)) for name in chips] + [
+        _found_chip(folder) for folder in runs
+    ]
     # The baseline is there anyway, and a chip that is named twice is one chip.
     others = [chip for place, chip in enumerate(named) if chip not in [base, *named[:place]]]
     given = [] if rows_of is None else chip_rows(rows_of, [task.name for task in job.models])

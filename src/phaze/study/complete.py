@@ -1,6 +1,8 @@
-"""A study as one text that needs nothing beside it: every file that it names stands in its table ``files``.
+"""A study as one text that needs nothing beside it: every file that it names stands in its table
+``files``.
 
-Copied into an empty folder it asks the same question, so that its run has the same answer to the byte.
+Copied into an empty folder it asks the same question, so that its run has the same answer to the
+byte.
 """
 
 import json
@@ -19,7 +21,9 @@ def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _with_short_names(raw: dict[str, Any], files: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+def _with_short_names(
+    raw: dict[str, Any], files: dict[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Graphs named after their model: where they were kept says nothing to whoever reads a copy."""
     models = []
     for entry in raw["models"]:
@@ -33,9 +37,18 @@ def _with_short_names(raw: dict[str, Any], files: dict[str, str]) -> tuple[dict[
             continue
         files = {**files, **dict(zip(names, map(str, texts), strict=True))}
         models.append({**entry, "graphs": names})
-    named = {path for entry in models if isinstance(entry, dict) for path in entry.get("graphs", ())}
-    before = {path for entry in raw["models"] if isinstance(entry, dict) for path in entry.get("graphs", ())}
-    return {**raw, "models": models}, {path: text for path, text in files.items() if path not in before - named}
+    named = {
+        path for entry in models if isinstance(entry, dict) for path in entry.get("graphs", ())
+    }
+    before = {
+        path
+        for entry in raw["models"]
+        if isinstance(entry, dict)
+        for path in entry.get("graphs", ())
+    }
+    return {**raw, "models": models}, {
+        path: text for path, text in files.items() if path not in before - named
+    }
 
 
 def complete_text(study: str, files: Mapping[str, str]) -> str:
@@ -45,5 +58,7 @@ def complete_text(study: str, files: Mapping[str, str]) -> str:
     if not held:
         return study
     raw, held = _with_short_names(raw, held)
-    lines = [f"{json.dumps(path, ensure_ascii=False)} = {_text(text)}" for path, text in held.items()]
+    lines = [
+        f"{json.dumps(path, ensure_ascii=False)} = {_text(text)}" for path, text in held.items()
+    ]
     return f"{toml_text(raw)}\n[files]\n" + "\n".join(lines) + "\n"

@@ -1,4 +1,5 @@
-"""From a study's file to a search's job: presets by name, graphs loaded and fused, ``--set a.b=c`` put in."""
+"""From a study's file to a search's job: presets by name, graphs loaded and fused, ``--set a.b=c``
+put in."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +22,14 @@ from phaze.study.network import states_links
 from phaze.study.places import with_texts
 from phaze.study.problem import graphs_text, problem_text, stated
 from phaze.study.schema import StudyFile
-from phaze.study.settings import baseline_name, gap_of, memories_of, model_task, space_name, training_of
+from phaze.study.settings import (
+    baseline_name,
+    gap_of,
+    memories_of,
+    model_task,
+    space_name,
+    training_of,
+)
 
 
 def study_of(raw: Mapping[str, Any], where: str) -> StudyFile:
@@ -38,7 +46,8 @@ def space_of(study: StudyFile, reader: Reader = read_text) -> Space:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A study resolved: its job, and all that the job depends on as texts for the folder of a run."""
+    """A study resolved: its job, and all that the job depends on as texts for the folder of a
+    run."""
 
     study: StudyFile
     job: SearchJob
@@ -49,7 +58,9 @@ class Question:
     def fronted(self, asked: Mapping[str, Any]) -> "Question":
         """The question of a front: what it weighs and its limits belong to it."""
         problem = {**self.problem, "front": dict(asked)}
-        return replace(self, job=replace(self.job, digest=documents.digest(problem)), problem=problem)
+        return replace(
+            self, job=replace(self.job, digest=documents.digest(problem)), problem=problem
+        )
 
     def papers(self, study_text: str) -> Papers:
         """What the folder of a run keeps of it."""
@@ -58,11 +69,18 @@ class Question:
 
 def _budget(study: StudyFile, reader: Reader) -> Budget | None:
     table = study.training
-    return None if table.tokens is None else Budget(table.tokens, load_terms(table.terms or "default", reader))
+    return (
+        None
+        if table.tokens is None
+        else Budget(table.tokens, load_terms(table.terms or "default", reader))
+    )
 
 
-def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read_text) -> Question:
-    """A study resolved, every file that it names read once by ``reader``; nothing is searched yet."""
+def question_of(
+    study: StudyFile, limit_s: float | None = None, reader: Reader = read_text
+) -> Question:
+    """A study resolved, every file that it names read once by ``reader``; nothing is searched
+    yet."""
     recorder = Recorder(reader)
     kept = with_texts(study.files, recorder)
     space, goal = space_of(study, kept), study.objective
@@ -70,9 +88,16 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
     tables = list(enumerate(study.tables()))
     for at, table in tables:
         if table.model is not None:
-            raise InputError(f"models[{at}].model", f"'{table.model}' is not traced yet", "run phaze search STUDY")
+            raise InputError(
+                f"models[{at}].model",
+                f"'{table.model}' is not traced yet",
+                "run phaze search STUDY",
+            )
     tasks = [model_task(table, study, training, f"models[{at}]", kept) for at, table in tables]
-    models, cluster = [[graph.model for graph in task.graphs] for task in tasks], training.machine.cluster
+    models, cluster = (
+        [[graph.model for graph in task.graphs] for task in tasks],
+        training.machine.cluster,
+    )
     named = baseline_name(study, space)
     baseline = space.chip_named(named, kept)
     if not space.own_links and not states_links(study.cluster, cluster):
@@ -93,7 +118,13 @@ def question_of(study: StudyFile, limit_s: float | None = None, reader: Reader =
         study.rules,
     )
     problem, graphs = stated(job, study, models)
-    return Question(study, replace(job, digest=documents.digest(problem)), problem, graphs_text(graphs), recorder.texts)
+    return Question(
+        study,
+        replace(job, digest=documents.digest(problem)),
+        problem,
+        graphs_text(graphs),
+        recorder.texts,
+    )
 
 
 def job_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read_text) -> SearchJob:
@@ -102,7 +133,10 @@ def job_of(study: StudyFile, limit_s: float | None = None, reader: Reader = read
 
 
 def question_in(folder: Path, front: Mapping[str, Any] | None = None) -> Question:
-    """The question of a run, or of a front that weighs ``front``, from the files of its folder alone."""
+    """The question of a run, or of a front that weighs ``front``, from the files of its folder
+    alone."""
     text, where = read_text(str(folder / STUDY))
-    found = question_of(study_of(documents.parse(text, "toml", where), where), reader=reader_of(folder))
+    found = question_of(
+        study_of(documents.parse(text, "toml", where), where), reader=reader_of(folder)
+    )
     return found if front is None else found.fronted(front)

@@ -1,8 +1,11 @@
-"""The cluster of a study as its table ``cluster`` changes it: a flat link, or single levels by name.
+"""The cluster of a study as its table ``cluster`` changes it: a flat link, or single levels by
+name.
 
-    [cluster.levels.node]      bandwidth, latency or size of one level of the cluster that training.cluster names
+    [cluster.levels.node]      bandwidth, latency or size of one level of the cluster that
+                               training.cluster names
 
-What is swept of a network (``phaze sweep --over cluster.levels.node.bandwidth=...``) goes through here, point by point.
+What is swept of a network (``phaze sweep --over cluster.levels.node.bandwidth=...``) goes through
+here, point by point.
 """
 
 from math import prod
@@ -16,7 +19,11 @@ from phaze.values import replace
 def _level(level: Level, changes: LevelChanges, where: str) -> Level:
     if changes.size is not None and level.kind == "torus":
         shape = " x ".join(str(extent) for extent in level.shape)
-        raise InputError(f"{where}.size", f"level {level.name} is a torus of {shape}", "give a cluster file of its own")
+        raise InputError(
+            f"{where}.size",
+            f"level {level.name} is a torus of {shape}",
+            "give a cluster file of its own",
+        )
     found = level
     if changes.bandwidth is not None:
         found = replace(found, bandwidth_bytes_per_s=changes.bandwidth, of_chip=False)
@@ -40,10 +47,16 @@ def changed_cluster(cluster: Cluster, table: ClusterTable) -> Cluster:
                 f"say cluster.levels.{names[0]}.bandwidth",
             )
         if changes.get(names[0], LevelChanges()).bandwidth is not None:
-            raise InputError("cluster.link_bytes_per_s", "the level's bandwidth is given too", "give one of them")
-        cluster = replace(cluster, levels=(replace(cluster.levels[0], bandwidth_bytes_per_s=link, of_chip=False),))
+            raise InputError(
+                "cluster.link_bytes_per_s", "the level's bandwidth is given too", "give one of them"
+            )
+        cluster = replace(
+            cluster, levels=(replace(cluster.levels[0], bandwidth_bytes_per_s=link, of_chip=False),)
+        )
     levels = tuple(
-        _level(level, changes[level.name], f"cluster.levels.{level.name}") if level.name in changes else level
+        _level(level, changes[level.name], f"cluster.levels.{level.name}")
+        if level.name in changes
+        else level
         for level in cluster.levels
     )
     return replace(cluster, devices=prod(level.size for level in levels), levels=levels)

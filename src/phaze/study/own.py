@@ -1,5 +1,6 @@
-"""Models of a study that are not built in: a user's code, a configuration or an ``nn.Module``, traced at every point
-that the study asks for, so that the study names graphs. A run of it holds their text and never runs the code again."""
+"""Models of a study that are not built in: a user's code, a configuration or an ``nn.Module``,
+traced at every point that the study asks for, so that the study names graphs. A run of it holds
+their text and never runs the code again."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -38,11 +39,15 @@ def _points(study: StudyFile, table: ModelTable, facts: Facts, origin: Origin) -
         for attention in _attentions(study, origin)
         for microbatch in sorted(set(training.microbatches))
         for width in table.widths or facts.widths
-        for spread in ((False, True) if asked == "best" and width > 1 and facts.shards else (asked is True,))
+        for spread in (
+            (False, True) if asked == "best" and width > 1 and facts.shards else (asked is True,)
+        )
     ]
 
 
-def _kept(points: list[Point], failed: Mapping[Point, InputError], table: ModelTable) -> list[Point]:
+def _kept(
+    points: list[Point], failed: Mapping[Point, InputError], table: ModelTable
+) -> list[Point]:
     """The points that the model has; a width that the study names must be among them."""
     kept = [point for point in dict.fromkeys(points) if point not in failed]
     lost = {point.tensor for point in points} - {point.tensor for point in kept}
@@ -60,12 +65,16 @@ def _place(table: ModelTable, origin: Origin) -> str:
     return place_beside(origin.folder, named if plan is None else str(table.model))
 
 
-def _graphs(supply: Any, study: StudyFile, table: ModelTable, origin: Origin, watch: Watch, where: str) -> list[str]:
+def _graphs(
+    supply: Any, study: StudyFile, table: ModelTable, origin: Origin, watch: Watch, where: str
+) -> list[str]:
     """The files of a model's graphs, traced if they are not kept."""
     if isinstance(supply, SuppliedGraph):
         return [str(table.model)]
     if not isinstance(supply, Traced | ModuleSupply):
-        raise InputError(where, f"'{table.model}' is a built-in name", "give it as the model's name")
+        raise InputError(
+            where, f"'{table.model}' is a built-in name", "give it as the model's name"
+        )
     points = _points(study, table, supply.facts, origin)
     kept = _kept(points, supply.prepare(points, watch), table)
     degrees = degrees_of(study.training)
@@ -77,7 +86,8 @@ def _graphs(supply: Any, study: StudyFile, table: ModelTable, origin: Origin, wa
 
 
 def _shared_graphs(supply: Supply, points: list[Point], degrees: Degrees) -> list[str]:
-    """The files of ranks that share sequences and experts, at every point and degree that the model can have."""
+    """The files of ranks that share sequences and experts, at every point and degree that the model
+    can have."""
     refusals, found = Refusals(), list[str]()
     for point in points:
         load = supply_at(supply, point)
@@ -90,9 +100,12 @@ def _shared_graphs(supply: Supply, points: list[Point], degrees: Degrees) -> lis
 
 
 def _named(entry: Any) -> tuple[Any, ModuleSupply | None]:
-    """An entry of a study's models as a name or a table, and the module that it holds, if it is one."""
+    """An entry of a study's models as a name or a table, and the module that it holds, if it is
+    one."""
     if isinstance(entry, str):
-        return ({"name": name_of(entry), "model": entry}, None) if is_place(entry) else (entry, None)
+        return (
+            ({"name": name_of(entry), "model": entry}, None) if is_place(entry) else (entry, None)
+        )
     if isinstance(entry, ModuleSupply):
         return {"name": plain_name(entry.name), "model": entry.name}, entry
     inner = entry.get("model") if isinstance(entry, dict) else None
@@ -102,13 +115,19 @@ def _named(entry: Any) -> tuple[Any, ModuleSupply | None]:
 
 
 def with_tables(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's plain values, every model of its list that is a place or a module as a table of its own."""
+    """A study's plain values, every model of its list that is a place or a module as a table of its
+    own."""
     entries = raw.get("models")
-    return {**raw, "models": [_named(entry)[0] for entry in entries]} if isinstance(entries, list) else dict(raw)
+    return (
+        {**raw, "models": [_named(entry)[0] for entry in entries]}
+        if isinstance(entries, list)
+        else dict(raw)
+    )
 
 
 def own_places(raw: Mapping[str, Any], origin: Origin) -> list[tuple[str, int | None]]:
-    """The models of a study that are traced from a file, as they are opened, each with the sequence asked for."""
+    """The models of a study that are traced from a file, as they are opened, each with the sequence
+    asked for."""
     if not isinstance(raw.get("models"), list):
         return []
     modules = [_named(entry)[1] for entry in raw["models"]]
@@ -135,8 +154,12 @@ def with_own_models(
         if table.model is None:
             continue
         where = f"{origin.where}: models[{at}]"
-        supply = module or supply_of(_place(table, origin), allow_code=origin.allow_code, where=where, fresh=fresh)
+        supply = module or supply_of(
+            _place(table, origin), allow_code=origin.allow_code, where=where, fresh=fresh
+        )
         graphs = _graphs(supply, study, table, origin, watch, where)
-        stated = {key: value for key, value in entries[at].items() if key not in ("model", "tensor_plan")}
+        stated = {
+            key: value for key, value in entries[at].items() if key not in ("model", "tensor_plan")
+        }
         entries[at] = {"name": table.name, **stated, "graphs": graphs}
     return {**raw, "models": entries}

@@ -1,8 +1,8 @@
 """Where the files and models of a study lie.
 
-A path in a study, or in a file that it names, is relative to the study's file, or else to the working folder; a path
-that a person gave on the command line is relative to the working folder. The study of a run reads the copies that the
-run's folder keeps.
+A path in a study, or in a file that it names, is relative to the study's file, or else to the
+working folder; a path that a person gave on the command line is relative to the working folder. The
+study of a run reads the copies that the run's folder keeps.
 """
 
 import re
@@ -22,17 +22,22 @@ def plain_name(text: str) -> str:
 
 
 def name_of(place: str) -> str:
-    """What a model is called: ``my_model.py:build`` is my-model-build, a configuration has the name of its folder."""
+    """What a model is called: ``my_model.py:build`` is my-model-build, a configuration has the name
+    of its folder."""
     place = place_and_plan(place)[0]
     path, _, function = place.rpartition(":") if ":" in place else (place, "", "")
-    stem = Path(path).parent.name if Path(path).name == "config.json" and Path(path).parent.name else Path(path).stem
+    stem = (
+        Path(path).parent.name
+        if Path(path).name == "config.json" and Path(path).parent.name
+        else Path(path).stem
+    )
     return plain_name(f"{stem}-{function}")
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a study comes from: what to call it, its folder, how the files that it names are read, and whether Python
-    that it names as a model may run."""
+    """Where a study comes from: what to call it, its folder, how the files that it names are read,
+    and whether Python that it names as a model may run."""
 
     where: str
     folder: Path = Path()

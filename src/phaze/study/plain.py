@@ -1,4 +1,5 @@
-"""A study as plain values: of a model with every default, of a file, with ``--set a.b=c`` put in; not checked yet."""
+"""A study as plain values: of a model with every default, of a file, with ``--set a.b=c`` put in;
+not checked yet."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,8 @@ from phaze.study.places import Origin, origin_of
 
 
 def default_study(model: str, rules: str | None = None) -> dict[str, Any]:
-    """The study of one model with everything at its default, that of ``rules`` if they are named."""
+    """The study of one model with everything at its default, that of ``rules`` if they are
+    named."""
     study = {"schema": "phaze.study/1", "name": model, "models": [model]}
     return study if rules is None else {**study, "rules": rules}
 
@@ -30,12 +32,16 @@ def with_settings(raw: Mapping[str, Any], settings: Sequence[str]) -> dict[str, 
         path, equals, text = setting.partition("=")
         steps = [step.strip() for step in path.split(".")]
         if not equals or not all(steps):
-            raise InputError(f"--set {setting}", "this is not of the form a.b=c", "e.g. training.batch=2048")
+            raise InputError(
+                f"--set {setting}", "this is not of the form a.b=c", "e.g. training.batch=2048"
+            )
         inner = found
         for step in steps[:-1]:
             below = inner.get(step, {})
             if not isinstance(below, dict):
-                raise InputError(f"--set {setting}", f"'{step}' is not a table", "name a key of a table")
+                raise InputError(
+                    f"--set {setting}", f"'{step}' is not a table", "name a key of a table"
+                )
             inner[step] = dict(below)
             inner = inner[step]
         inner[steps[-1]] = _value(text.strip())
@@ -43,7 +49,8 @@ def with_settings(raw: Mapping[str, Any], settings: Sequence[str]) -> dict[str, 
 
 
 def given_paths(settings: Sequence[str]) -> frozenset[str]:
-    """The values of ``a.b=c`` that may be paths: what a person gives on the command line lies in the working folder."""
+    """The values of ``a.b=c`` that may be paths: what a person gives on the command line lies in
+    the working folder."""
     values = [_value(setting.partition("=")[2].strip()) for setting in settings]
     return frozenset(value for value in values if isinstance(value, str) and is_path(value))
 

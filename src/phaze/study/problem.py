@@ -1,12 +1,15 @@
-"""``problem.json`` and ``graphs.json`` of a run's folder: all that its answer depends on, resolved, as plain values.
+"""``problem.json`` and ``graphs.json`` of a run's folder: all that its answer depends on, resolved,
+as plain values.
 
-    phaze.problem/1   {schema, rules, residency, space, ownership, models, name, hbm_bytes, objective, gap, baseline}
+    phaze.problem/1   {schema, rules, residency, space, ownership, models, name, hbm_bytes,
+                      objective, gap, baseline}
     space             {name, axes by name as values, tied, core_buffers, keep, base, area_chip}
-    models            [{name, part, weight, training, configurations, graphs: [{tensor, microbatch, ..., digest}]}]
+    models            [{name, part, weight, training, configurations, graphs: [{tensor, microbatch,
+                      ..., digest}]}]
     phaze.graphs/1    {schema, models: [[graph]]} as in phaze.graph/1, as traced
 
-Every field of a job and of its models is in it, whatever fields they have, but for how long it may take. A path is not:
-the same values from other files are the same problem.
+Every field of a job and of its models is in it, whatever fields they have, but for how long it may
+take. A path is not: the same values from other files are the same problem.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +25,8 @@ from phaze.search.task import ModelTask, SearchJob
 from phaze.study.schema import StudyFile
 
 SCHEMA, GRAPHS = "phaze.problem/1", "phaze.graphs/1"
-# What of a job and a model is not stated field by field: stated otherwise, derived, or no part of the question.
+# What of a job and a model is not stated field by field: stated otherwise, derived, or no part of
+# the question.
 JOB_APART = ("models", "space", "digest", "limit_s")
 TASK_APART = ("graphs", "prices", "memo", "shared")
 
@@ -35,11 +39,18 @@ def space_document(space: Space) -> dict[str, Any]:
 
 
 def _model(task: ModelTask, part: str, graphs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    apart = {one.name: getattr(task, one.name) for one in fields(task) if one.name not in TASK_APART}
+    apart = {
+        one.name: getattr(task, one.name) for one in fields(task) if one.name not in TASK_APART
+    }
     heads = ("tensor", "microbatch", "sequence", "sequence_parallel", "attention", *store.DEGREES)
-    stated = [{**{key: graph[key] for key in heads if key in graph}, "digest": digest(graph)} for graph in graphs]
+    stated = [
+        {**{key: graph[key] for key in heads if key in graph}, "digest": digest(graph)}
+        for graph in graphs
+    ]
     plain = plain_value(apart)
-    if task.training.shards == (0,):  # stated only where some ranks with the same weights share out state, not all
+    if task.training.shards == (
+        0,
+    ):  # stated only where some ranks with the same weights share out state, not all
         del plain["training"]["shards"]
         for configuration in plain["configurations"]:
             del configuration["shard"]
@@ -53,7 +64,8 @@ def stated(
     graphs = [[store.plain(model) for model in own] for own in models]
     rest = {one.name: getattr(job, one.name) for one in fields(job) if one.name not in JOB_APART}
     tables = [
-        _model(task, table.part, own) for task, table, own in zip(job.models, study.tables(), graphs, strict=True)
+        _model(task, table.part, own)
+        for task, table, own in zip(job.models, study.tables(), graphs, strict=True)
     ]
     problem = {
         "schema": SCHEMA,

@@ -1,13 +1,17 @@
-"""Would a search have built the chips that exist? The best chip within a real one's area and power, beside it.
+"""Would a search have built the chips that exist? The best chip within a real one's area and power,
+beside it.
 
 For a real chip and a model, both under the same model of silicon and of training:
 
-    space    clusters, arrays, lanes, buffers as in the bundled space of its node, finer in clusters; its own stacks of
-             HBM, links, width of the global buffer and clock; at most its area as modelled and its published power
-    ratio    best throughput in that space, certified to 0.1 %, over that of the real chip with its best plan
+    space    clusters, arrays, lanes, buffers as in the bundled space of its node, finer in
+             clusters; its own stacks of HBM, links, width of the global buffer and clock; at most
+             its area as modelled and its published power
+    ratio    best throughput in that space, certified to 0.1 %, over that of the real chip with its
+             best plan
 
-Searched chips have spare clusters (a twelfth), one read reaches 16 clusters and arrays of a cluster share operands;
-real ones are as published. A ratio far above 1 says that the model lets something through that cannot be built.
+Searched chips have spare clusters (a twelfth), one read reaches 16 clusters and arrays of a cluster
+share operands; real ones are as published. A ratio far above 1 says that the model lets something
+through that cannot be built.
 """
 
 from collections.abc import Sequence
@@ -34,15 +38,42 @@ from phaze.values import replace
 CHIPS = ("a100-80gb", "h100", "tpu-v4")
 MODELS = ("llama3-8b", "llama3-70b", "gpt3-175b")
 STACKS = (("tpu-v4", "maxtext"), ("a100-80gb", "megatron-core"), ("h100", "megatron-core"))
-# With threes, fives and sevens: powers of two hide a quarter of the gain (131,072 units fit a die, 262,144 do not).
-CLUSTERS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64, 80, 96, 108, 128)
+# With threes, fives and sevens: powers of two hide a quarter of the gain (131,072 units fit a die,
+# 262,144 do not).
+CLUSTERS = (
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    12,
+    14,
+    16,
+    18,
+    20,
+    24,
+    28,
+    32,
+    40,
+    48,
+    64,
+    80,
+    96,
+    108,
+    128,
+)
 FAN_OUT = 16
 MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Rediscovered:
-    """One real chip and one model; densities in TFLOP/s a mm2, ``densest_shipped`` of the same process."""
+    """One real chip and one model; densities in TFLOP/s a mm2, ``densest_shipped`` of the same
+    process."""
 
     chip: str
     model: str
@@ -61,7 +92,9 @@ def space_within(chip: Chip) -> Space:
     node, figures = chip.process, estimates_of(chip)
     if node is None or figures is None or chip.sustained_w is None:
         raise AssertionError(f"{chip.name} has no power limit")
-    space = load_space(f"{node.name}-reticle").keeping(most_area=figures.area_mm2, sustained_power=chip.sustained_w)
+    space = load_space(f"{node.name}-reticle").keeping(
+        most_area=figures.area_mm2, sustained_power=chip.sustained_w
+    )
     if not isinstance(space, ClusterSpace):
         raise AssertionError(f"{space.name} is a space of clusters")
     axes = replace(
@@ -77,11 +110,14 @@ def space_within(chip: Chip) -> Space:
         clusters=replace(chip.clusters, broadcast=True),
         global_buffer=replace(chip.global_buffer, fan_out=FAN_OUT),
     )
-    return replace(space, name=f"within-{chip.name}", axes=axes, base=at_held_clock(varied), technology=node)
+    return replace(
+        space, name=f"within-{chip.name}", axes=axes, base=at_held_clock(varied), technology=node
+    )
 
 
 def _job(chip: Chip, model: str, space: Space) -> SearchJob:
-    """Training as all rows have it: sequence parallel, ZeRO 1, one sequence a microbatch and device."""
+    """Training as all rows have it: sequence parallel, ZeRO 1, one sequence a microbatch and
+    device."""
     devices = 256 if model == "llama3-8b" else 1024
     study = {
         "schema": "phaze.study/1",
@@ -128,7 +164,8 @@ def rediscovered(name: str, model: str) -> Rediscovered:
         ratio=value_on(task, chip, job.objective) / best.score,
         winner=winner.name,
         tflops_per_mm2=winner.peak_flops / figures.area_mm2 / 1e12,
-        densest_shipped=max(one.flops_per_mm2 for one in shipped_beside(figures.process).near) / 1e12,
+        densest_shipped=max(one.flops_per_mm2 for one in shipped_beside(figures.process).near)
+        / 1e12,
         clusters=winner.clusters.count,
         accepted_at_tdp=refusal(chip) is None,
         gap=state.standing().gap,

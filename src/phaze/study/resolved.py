@@ -1,5 +1,5 @@
-"""Every key of a study with the value that was searched with, and where it comes from: the study, its rules, or what
-the space, the cluster or the stack has of its own."""
+"""Every key of a study with the value that was searched with, and where it comes from: the study,
+its rules, or what the space, the cluster or the stack has of its own."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -83,7 +83,11 @@ def _training(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
     chunks = "all that divide the blocks" if training.chunks is None else _words(training.chunks)
     family = f"the stack {stack.name}"
     cases: list[tuple[str, Any, str]] = [
-        ("devices", f"{training.devices:,}", rules if table.cluster is None else f"the cluster {cluster.name}"),
+        (
+            "devices",
+            f"{training.devices:,}",
+            rules if table.cluster is None else f"the cluster {cluster.name}",
+        ),
         ("cluster", cluster.name + linked, "the space" if job.space.usual_cluster else rules),
         ("stack", stack.name + changed, own_stack),
         ("precision", training.precision, family),
@@ -93,7 +97,11 @@ def _training(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
         ("family", _words(stack.families), family),
         ("microbatches", _words(sorted(set(table.microbatches))), "default"),
         ("recompute", _words(recompute_of(study)), rules),
-        ("attention", _words(sorted({graph.model.attention for graph in job.models[0].graphs})), family),
+        (
+            "attention",
+            _words(sorted({graph.model.attention for graph in job.models[0].graphs})),
+            family,
+        ),
         ("sequence_parallel", _words(table.sequence_parallel), "default"),
         ("context", _words(sorted(set(table.context or [1]))), "default"),
         ("expert", _words(sorted(set(table.expert or [1]))), "default"),
@@ -101,7 +109,9 @@ def _training(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
     ]
     rows = [
         ResolvedSetting(
-            f"training.{key}", str(value), STUDY if getattr(table, key) is not None and key in stated else origin
+            f"training.{key}",
+            str(value),
+            STUDY if getattr(table, key) is not None and key in stated else origin,
         )
         for key, value, origin in cases
     ]
@@ -123,7 +133,9 @@ def _models(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
         rows += [
             ResolvedSetting(f"{where}.name", task.name, STUDY),
             ResolvedSetting(f"{where}.sequence", _words(graphs[0].model.sequence), length),
-            ResolvedSetting(f"{where}.widths", _words(ranks), STUDY if table.widths else "the model"),
+            ResolvedSetting(
+                f"{where}.widths", _words(ranks), STUDY if table.widths else "the model"
+            ),
             ResolvedSetting(
                 f"{where}: training.batch",
                 f"{task.training.batch:,} sequences",

@@ -1,7 +1,9 @@
-"""The two settings of a study, as values: what ``rules`` names, with what the study changes, and its models ready.
+"""The two settings of a study, as values: what ``rules`` names, with what the study changes, and
+its models ready.
 
-``rules`` names defaults (:data:`SETTINGS`) and nothing else: a study may say any of them itself, and what it says
-counts. What the ICML 2024 paper did is the stack ``icml24``, every rule of which is a key.
+``rules`` names defaults (:data:`SETTINGS`) and nothing else: a study may say any of them itself,
+and what it says counts. What the ICML 2024 paper did is the stack ``icml24``, every rule of which
+is a key.
 """
 
 from collections.abc import Mapping
@@ -52,7 +54,8 @@ from phaze.units import Batch
 from phaze.values import replace
 
 GIB = 2**30
-# Context and expert degrees, the ways to share a sequence, and the load of the fullest rank of experts.
+# Context and expert degrees, the ways to share a sequence, and the load of the fullest rank of
+# experts.
 Degrees = tuple[list[int], list[int], list[Way], float]
 
 
@@ -60,8 +63,9 @@ Degrees = tuple[list[int], list[int], list[Way], float]
 class Defaults:
     """What holds where a study says nothing.
 
-    ``cluster``, ``baseline`` and ``hbm_bytes`` are those of chips whose space has none of its own; without a ``stack``
-    it is that of the cluster. ``devices`` hold where the study names no cluster: one that it names has its own.
+    ``cluster``, ``baseline`` and ``hbm_bytes`` are those of chips whose space has none of its own;
+    without a ``stack`` it is that of the cluster. ``devices`` hold where the study names no
+    cluster: one that it names has its own.
     """
 
     space: str
@@ -80,8 +84,12 @@ class Defaults:
 
 SETTINGS: Mapping[SettingName, Defaults] = MappingProxyType(
     {
-        "icml24": Defaults("paper", 1024, 4096, 1e-4, "icml24", "ideal", 0.0, ("none", "full"), (0,)),
-        "cluster": Defaults("n5-reticle", 1024, 1024, 1e-3, None, "calibrated", USUAL_HEADROOM, ("best",), ZEROS),
+        "icml24": Defaults(
+            "paper", 1024, 4096, 1e-4, "icml24", "ideal", 0.0, ("none", "full"), (0,)
+        ),
+        "cluster": Defaults(
+            "n5-reticle", 1024, 1024, 1e-3, None, "calibrated", USUAL_HEADROOM, ("best",), ZEROS
+        ),
     }
 )
 
@@ -92,7 +100,8 @@ def space_name(study: StudyFile) -> str:
 
 
 def cluster_name(study: StudyFile, space: Space) -> str:
-    """The cluster that a study names, or the one that the space's chips are usually joined by, or its setting's."""
+    """The cluster that a study names, or the one that the space's chips are usually joined by, or
+    its setting's."""
     return study.training.cluster or space.usual_cluster or SETTINGS[study.rules].cluster
 
 
@@ -114,11 +123,16 @@ def batch_of(study: StudyFile) -> Batch:
 def _devices(study: StudyFile) -> int | None:
     """How many devices there are; None: all of the cluster that the study names."""
     table = study.training
-    return SETTINGS[study.rules].devices if table.devices is None and table.cluster is None else table.devices
+    return (
+        SETTINGS[study.rules].devices
+        if table.devices is None and table.cluster is None
+        else table.devices
+    )
 
 
 def memories_of(study: StudyFile, space: Space) -> tuple[int, ...]:
-    """The memories to choose from, ascending: those of the study, or those that the space's chips have."""
+    """The memories to choose from, ascending: those of the study, or those that the space's chips
+    have."""
     if space.memories is None:
         return tuple(sorted(set(study.hbm or SETTINGS[study.rules].hbm_bytes)))
     if study.hbm is not None:
@@ -128,8 +142,11 @@ def memories_of(study: StudyFile, space: Space) -> tuple[int, ...]:
 
 
 def _cluster(study: StudyFile, space: Space, reader: Reader) -> Cluster:
-    """The cluster, as large as the job; where links are an axis, its innermost level is a chip's own."""
-    cluster = changed_cluster(load_cluster(cluster_name(study, space), reader, space.base), study.cluster)
+    """The cluster, as large as the job; where links are an axis, its innermost level is a chip's
+    own."""
+    cluster = changed_cluster(
+        load_cluster(cluster_name(study, space), reader, space.base), study.cluster
+    )
     if not states_links(study.cluster, cluster) and not space.own_links:
         require_links(space.base, space.base_name, cluster, "space.base")
     devices = _devices(study)
@@ -137,15 +154,22 @@ def _cluster(study: StudyFile, space: Space, reader: Reader) -> Cluster:
 
 
 def stack_of(study: StudyFile, cluster: Cluster, reader: Reader) -> Stack:
-    """The software: that of the study, else of its setting, else of the cluster, with what the study changes of it."""
-    name, families = study.training.stack or SETTINGS[study.rules].stack or cluster.stack, study.training.family
+    """The software: that of the study, else of its setting, else of the cluster, with what the
+    study changes of it."""
+    name, families = (
+        study.training.stack or SETTINGS[study.rules].stack or cluster.stack,
+        study.training.family,
+    )
     named = None if families is None or families == "best" else families
     return stack_with_families(changed_stack(name, study.stack, reader), named, "training.family")
 
 
 def _chunks(table: TrainingTable, stack: Stack) -> tuple[int, ...] | None:
-    """The chunks that a study allows beside 1, None for all; a stack that does not interleave has none."""
-    interleaves = stack.pipeline == "1f1b" and not {"interleaved", "zb-interleaved"}.isdisjoint(stack.families)
+    """The chunks that a study allows beside 1, None for all; a stack that does not interleave has
+    none."""
+    interleaves = stack.pipeline == "1f1b" and not {"interleaved", "zb-interleaved"}.isdisjoint(
+        stack.families
+    )
     if table.chunks is not None and max(table.chunks) > 1 and not interleaves:
         seen = f"{table.chunks} are stated and the stack {stack.name} does not interleave"
         raise InputError("training.chunks", seen, "leave them out, or name a stack that does")
@@ -154,12 +178,15 @@ def _chunks(table: TrainingTable, stack: Stack) -> tuple[int, ...] | None:
 
 
 def _zeros(table: TrainingTable, usual: tuple[int, ...]) -> tuple[int, ...]:
-    """The stages of ZeRO that a study allows, or those of its setting; some that share out state where ranks do."""
+    """The stages of ZeRO that a study allows, or those of its setting; some that share out state
+    where ranks do."""
     stages = usual if table.zero is None else ZEROS if table.zero == "best" else (table.zero,)
     if table.shard is None:
         return stages
     if table.zero == 0:
-        raise InputError("training.shard", "ZeRO 0 shards no state", "use training.zero 1, 2, 3 or best")
+        raise InputError(
+            "training.shard", "ZeRO 0 shards no state", "use training.zero 1, 2, 3 or best"
+        )
     return tuple(zero for zero in stages if zero) or ZEROS[1:]
 
 
@@ -168,31 +195,51 @@ def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> t
     if table.shard is None:
         return (0,)
     if rules.flat_link_bytes_per_s is not None or rules.unsplit_stages:
-        seen = f"the stack {stack.name} reduces gradients over one flat link, of which no group of ranks is the nearest"
+        seen = (
+            f"the stack {stack.name} reduces gradients over one flat link, of which no group "
+            "of ranks is the nearest"
+        )
         raise InputError("training.shard", seen, "leave it out, or name another stack")
     if max(table.expert or [1]) > 1:
         seen = f"{table.shard} with training.expert {table.expert} is not priced"
         raise InputError("training.shard", seen, "leave one of them out")
     shards = tuple(sorted({0 if shard == "all" else shard for shard in table.shard}))
     if max(shards) > devices:
-        raise InputError("training.shard", f"{max(shards)} ranks of {devices} devices", "give fewer ranks")
+        raise InputError(
+            "training.shard", f"{max(shards)} ranks of {devices} devices", "give fewer ranks"
+        )
     return shards
 
 
 def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
-    """The job that all models of a study have in common: what it says, and else what its setting has."""
+    """The job that all models of a study have in common: what it says, and else what its setting
+    has."""
     table, usual, cluster = study.training, SETTINGS[study.rules], _cluster(study, space, reader)
     stack = _recomputing(study, stack_of(study, cluster, reader), space.base)
     rule = RULE[stack.schedule]
     if stack.splits_backward and not (rule.one_queue or rule.named_only):
         split = ", ".join(name for name in stack.families if name in SPLIT_FAMILIES)
-        seen = f"{split} under schedule '{rule.name}', of whose passes a search has bounds that no such family keeps"
-        raise InputError("training.family", seen, "choose schedule serial or companions, or other families")
+        seen = (
+            f"{split} under schedule '{rule.name}', of whose passes a search has bounds that "
+            "no such family keeps"
+        )
+        raise InputError(
+            "training.family", seen, "choose schedule serial or companions, or other families"
+        )
     require_levels(stack, cluster, "training.cluster")
-    origin = "training.precision" if table.precision is not None else f"the stack {stack.name}: precision"
+    origin = (
+        "training.precision"
+        if table.precision is not None
+        else f"the stack {stack.name}: precision"
+    )
     precision = require_priced(table.precision or stack.precision, stack, space.base, origin)
     machine = Machine(
-        cluster, stack, study.cost.basis or usual.basis, study.cost.residency, precision, space.base.host_bytes_per_s
+        cluster,
+        stack,
+        study.cost.basis or usual.basis,
+        study.cost.residency,
+        precision,
+        space.base.host_bytes_per_s,
     )
     devices = _devices(study) or cluster.devices
     return Training(
@@ -210,7 +257,8 @@ def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
 
 
 def stated_batch(batch: Batch) -> int:
-    """A batch in sequences, or 1 where it is in tokens, which each model divides by its own sequence."""
+    """A batch in sequences, or 1 where it is in tokens, which each model divides by its own
+    sequence."""
     return batch if isinstance(batch, int) else 1
 
 
@@ -223,59 +271,100 @@ def recompute_of(study: StudyFile) -> tuple[RecomputeChoice, ...]:
     """The recompute choices of a study, in a fixed order; without any those of its setting."""
     stated, usual = study.training.recompute, SETTINGS[study.rules].recompute
     wanted = usual if stated is None else tuple(_mode(mode) for mode in stated)
-    order: tuple[RecomputeChoice, ...] = ("none", "selective", *sorted(filter(parts_of, wanted)), "full", "best")
+    order: tuple[RecomputeChoice, ...] = (
+        "none",
+        "selective",
+        *sorted(filter(parts_of, wanted)),
+        "full",
+        "best",
+    )
     return tuple(dict.fromkeys(choice for choice in order if choice in wanted))
 
 
 def _recomputing(study: StudyFile, stack: Stack, chip: Chip) -> Stack:
-    """The stack with the modules that a study names; refused where stack, chip or rules have no such mode."""
+    """The stack with the modules that a study names; refused where stack, chip or rules have no
+    such mode."""
     where, modes = "training.recompute", recompute_of(study)
     named = tuple(mode for mode in modes if parts_of(mode))
     if stack.stages == "icml24" and (named or "selective" in modes):
-        raise InputError(where, f"the stack {stack.name} recomputes all or nothing", "use true or false")
+        raise InputError(
+            where, f"the stack {stack.name} recomputes all or nothing", "use true or false"
+        )
     if named and "best" in modes:
-        raise InputError(where, f"'best' and {', '.join(named)}", "name modules alone, or leave the choice to best")
+        raise InputError(
+            where,
+            f"'best' and {', '.join(named)}",
+            "name modules alone, or leave the choice to best",
+        )
     for mode in named:
         require_host(mode, chip, where)
         stack_recomputing(stack, mode, where)
     return replace(stack, recompute_modules=(), recompute_named=named) if named else stack
 
 
-def graph_files(table: ModelTable, training: TrainingTable, reader: Reader, where: str) -> list[Model]:
+def graph_files(
+    table: ModelTable, training: TrainingTable, reader: Reader, where: str
+) -> list[Model]:
     """The graphs of a model in files; what the study states of graphs must be true of each."""
     paths, _ = table.graphs or [], degrees_of(training)
     models = [store.loads(*reader(path)) for path in paths]
     for path, model in zip(paths, models, strict=True):
         spread = ("sequence_parallel",) if model.tensor > 1 else ()
-        length = "sequence" if table.sequence is None else "attention"  # a model's own sequence comes first
+        length = (
+            "sequence" if table.sequence is None else "attention"
+        )  # a model's own sequence comes first
         require_traced(table, model, ("sequence",), f"{where}: {path}")
-        require_traced(training, model, (length, "attention", *spread), f"{where}.graphs: {path}: training")
+        require_traced(
+            training, model, (length, "attention", *spread), f"{where}.graphs: {path}: training"
+        )
         if table.widths is not None and model.tensor not in table.widths:
             seen = f"{table.widths} are stated and the graph has a width of {model.tensor}"
             raise InputError(f"{where}.widths: {path}", seen, "name it there, or leave them out")
-        if "microbatches" in training.model_fields_set and model.microbatch not in training.microbatches:
-            seen = f"{training.microbatches} are stated and the graph has a microbatch of {model.microbatch}"
-            raise InputError(f"{where}.graphs: {path}: training.microbatches", seen, "name it there, or leave them out")
+        if (
+            "microbatches" in training.model_fields_set
+            and model.microbatch not in training.microbatches
+        ):
+            seen = (
+                f"{training.microbatches} are stated and the graph has a microbatch of "
+                f"{model.microbatch}"
+            )
+            raise InputError(
+                f"{where}.graphs: {path}: training.microbatches",
+                seen,
+                "name it there, or leave them out",
+            )
         for key, degree in (("context", model.context), ("expert", model.expert)):
             stated = getattr(training, key)
             if stated is not None and degree not in stated:
                 seen = f"{stated} are stated and the graph is one of {degree} ranks"
-                raise InputError(f"{where}.graphs: {path}: training.{key}", seen, "name it there, or leave them out")
+                raise InputError(
+                    f"{where}.graphs: {path}: training.{key}",
+                    seen,
+                    "name it there, or leave them out",
+                )
     return models
 
 
-def _models(table: ModelTable, study: StudyFile, stack: Stack, reader: Reader, where: str) -> list[Model]:
-    """Every traced rank to try: by microbatch, then width, without and with sequence parallelism and with the attention
-    as it is asked; graphs that are given have their own."""
+def _models(
+    table: ModelTable, study: StudyFile, stack: Stack, reader: Reader, where: str
+) -> list[Model]:
+    """Every traced rank to try: by microbatch, then width, without and with sequence parallelism
+    and with the attention as it is asked; graphs that are given have their own."""
     if table.graphs is not None:
         models = graph_files(table, study.training, reader, where)
-        return sorted(models, key=lambda model: (model.microbatch, model.tensor, model.sequence_parallel))
+        return sorted(
+            models, key=lambda model: (model.microbatch, model.tensor, model.sequence_parallel)
+        )
     training = study.training
     sequence = training.sequence if table.sequence is None else table.sequence
     widths = entry_of(table.name).widths if table.widths is None else tuple(table.widths)
     sequence_parallel = training.sequence_parallel
     spreads = (False, True) if sequence_parallel == "best" else (sequence_parallel,)
-    length, refusals, models = check_sequence(entry_of(table.name), sequence), Refusals(), list[Model]()
+    length, refusals, models = (
+        check_sequence(entry_of(table.name), sequence),
+        Refusals(),
+        list[Model](),
+    )
     for size in sorted(set(training.microbatches)):
         for width in sorted(set(widths)):
             for spread in spreads if width > 1 else (False,):
@@ -295,22 +384,33 @@ def degrees_of(training: TrainingTable) -> Degrees:
     rows = fullest_rows(training.imbalance, training.capacity, "training.")
     require_shared_out(rows, experts, "training.imbalance")
     if training.context_way is not None and max(contexts) == 1:
-        raise InputError("training.context_way", "no ranks share a sequence", "give training.context too")
+        raise InputError(
+            "training.context_way", "no ranks share a sequence", "give training.context too"
+        )
     return contexts, experts, list(dict.fromkeys(training.context_way or ["ring"])), rows
 
 
 def _ranks(model: Model) -> int:
-    """The fewest devices that a model runs on: those of a stage, or those that share out its experts."""
+    """The fewest devices that a model runs on: those of a stage, or those that share out its
+    experts."""
     return max(model.tensor * model.context, model.expert * model.expert_tensor)
 
 
-def model_task(table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader) -> ModelTask:
+def model_task(
+    table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader
+) -> ModelTask:
     """One model of a study."""
     traced = _models(table, study, job.machine.stack, reader, where)
     job = replace(job, batch=sequences_of(batch_of(study), traced[0].sequence, "training.batch"))
-    models = [model for model in traced if _ranks(model) <= job.devices and model.microbatch <= job.batch]
+    models = [
+        model for model in traced if _ranks(model) <= job.devices and model.microbatch <= job.batch
+    ]
     if not models:
-        raise InputError(where, "no width and microbatch fits the devices and the batch", "give smaller ones")
+        raise InputError(
+            where, "no width and microbatch fits the devices and the batch", "give smaller ones"
+        )
     models = [block_model(model) for model in models] if table.part == "block" else models
-    graphs = [rank_graph(model, job.machine, selective="selective" in job.rules.modes) for model in models]
+    graphs = [
+        rank_graph(model, job.machine, selective="selective" in job.rules.modes) for model in models
+    ]
     return task_of(table.name, table.weight, job, graphs, recompute_of(study))

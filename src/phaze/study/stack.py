@@ -1,7 +1,8 @@
-"""The software stack of a study as its table ``stack`` changes it: single keys of the one that it names.
+"""The software stack of a study as its table ``stack`` changes it: single keys of the one that it
+names.
 
-    [stack]      keys of phaze.stack/1 as schedule = "links" or host_time = "10 us"; optimizer, precision and
-                 attention are those of ``training``
+    [stack]      keys of phaze.stack/1 as schedule = "links" or host_time = "10 us"; optimizer,
+                 precision and attention are those of ``training``
 
 So every rule of a setting is one key of a study.
 """
@@ -53,7 +54,9 @@ def _optional_keys() -> dict[str, Any]:
 if TYPE_CHECKING:
     StackTable = StackChanges
 else:
-    StackTable = create_model("StackTable", __base__=StackChanges, __doc__=StackChanges.__doc__, **_optional_keys())
+    StackTable = create_model(
+        "StackTable", __base__=StackChanges, __doc__=StackChanges.__doc__, **_optional_keys()
+    )
 
 
 def changed_stack(text: str, table: StackChanges, reader: Reader) -> Stack:

@@ -1,4 +1,5 @@
-"""The texts of ``phaze new``, with places for a goal's values; every key that they leave out has a default."""
+"""The texts of ``phaze new``, with places for a goal's values; every key that they leave out has a
+default."""
 
 CHIP = """# A chip of your own. See it: phaze chips {file}; plan on it: phaze plan --chip {file} ...
 # Goal: at most {area} mm2 and {power} W at {node}; the number of cores was chosen to fill it.

@@ -1,9 +1,10 @@
 """Files to start from, each commented and each good as it is: ``phaze new``.
 
-A goal is a process node and the most area and power of a chip. A new chip has as many cores of one kind as the goal
-allows: the largest n whose area and design power, by the node's own technology, are within it (:func:`chip_text`). Of
-nodes that have a model of clusters it is a chip of clusters, whose power limit sets its clock: the largest n whose die
-is within the area and holds at least half of its clock at the power.
+A goal is a process node and the most area and power of a chip. A new chip has as many cores of one
+kind as the goal allows: the largest n whose area and design power, by the node's own technology,
+are within it (:func:`chip_text`). Of nodes that have a model of clusters it is a chip of clusters,
+whose power limit sets its clock: the largest n whose die is within the area and holds at least half
+of its clock at the power.
 """
 
 import json
@@ -24,7 +25,16 @@ from phaze.hardware.clocked import die_mm2
 from phaze.hardware.library import chip_in, chip_keys, load_chip, stated_chip
 from phaze.hardware.technology import node_names
 from phaze.search.cluster_space import SPARES, ClusterSpace
-from phaze.study.starter_texts import CHIP, CLUSTER, CLUSTERED_CHIP, CLUSTERED_SPACE, MODEL, SPACE, STACK, STUDY
+from phaze.study.starter_texts import (
+    CHIP,
+    CLUSTER,
+    CLUSTERED_CHIP,
+    CLUSTERED_SPACE,
+    MODEL,
+    SPACE,
+    STACK,
+    STUDY,
+)
 
 MOST_CORES = 4096
 """The most of the spaces that are bundled."""
@@ -36,7 +46,8 @@ UNLIMITED_W = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A process node: the bundled chip that others start from, its cluster and rules, and the space to search."""
+    """A process node: the bundled chip that others start from, its cluster and rules, and the space
+    to search."""
 
     base: str
     cluster: str
@@ -48,9 +59,25 @@ class Node:
 
 NODES: Mapping[str, Node] = MappingProxyType(
     {
-        "n3": Node("n3-reticle-base", "nvl72", "cluster", "100 MiB", "50 MiB", ("450 GB/s", "900 GB/s", "1800 GB/s")),
-        "n5": Node("h100", "dgx-h100", "cluster", "50 MiB", "25 MiB", ("225 GB/s", "450 GB/s", "900 GB/s")),
-        "n7": Node("a100-80gb", "selene", "cluster", "40 MiB", "20 MiB", ("150 GB/s", "300 GB/s", "600 GB/s")),
+        "n3": Node(
+            "n3-reticle-base",
+            "nvl72",
+            "cluster",
+            "100 MiB",
+            "50 MiB",
+            ("450 GB/s", "900 GB/s", "1800 GB/s"),
+        ),
+        "n5": Node(
+            "h100", "dgx-h100", "cluster", "50 MiB", "25 MiB", ("225 GB/s", "450 GB/s", "900 GB/s")
+        ),
+        "n7": Node(
+            "a100-80gb",
+            "selene",
+            "cluster",
+            "40 MiB",
+            "20 MiB",
+            ("150 GB/s", "300 GB/s", "600 GB/s"),
+        ),
         "paper-22nm": Node("tpu-v4-paper", "paper-flat", "icml24", "32 MiB"),
     }
 )
@@ -58,7 +85,8 @@ NODES: Mapping[str, Node] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is started: its name, the node, the most area and power of a chip, and the models it is for."""
+    """What is started: its name, the node, the most area and power of a chip, and the models it is
+    for."""
 
     name: str
     node: str = "n5"
@@ -92,12 +120,14 @@ class Goal:
 
 
 def _chip(goal: Goal, cores: int, file: str) -> tuple[str, Chip]:
-    """A chip with so many cores or clusters, as text and as a value; an InputError where its limit holds no clock."""
+    """A chip with so many cores or clusters, as text and as a value; an InputError where its limit
+    holds no clock."""
     if goal.node not in node_names():
         text = CHIP.format(**goal.values(), cores=cores, file=file)
         return text, chip_in(tomllib.loads(text), "a new chip")
     base = stated_chip(*chip_keys(goal.of_node.base))
-    # With edge for one stack too few there is one: the die is then larger than the goal, and nothing fits.
+    # With edge for one stack too few there is one: the die is then larger than the goal, and
+    # nothing fits.
     stacks = max(1, min(base.hbm.stacks, most_stacks(goal.area_mm2)))
     text = CLUSTERED_CHIP.format(
         **goal.values(),
@@ -133,7 +163,10 @@ def chip_text(goal: Goal, file: str) -> str:
         least_mm2, least_w = _takes(_chip(replace(goal, power_w=UNLIMITED_W), 1, file)[1])
         seen = f"{goal.area_mm2:g} mm2 and {goal.power_w:g} W hold no chip at {goal.node}"
         raise InfeasibleError(
-            f"{seen}; one core with its memory and links takes {least_mm2:.0f} mm2 and {least_w:.0f} W.",
+            (
+                f"{seen}; one core with its memory and links takes {least_mm2:.0f} mm2 and "
+                f"{least_w:.0f} W."
+            ),
             {"needed_mm2": least_mm2, "needed_w": least_w},
         )
     least, most = 1, MOST_CORES
@@ -156,7 +189,9 @@ def space_text(goal: Goal, name: str, file: str) -> str:
     reticle_mm2 = RETICLE_MM[0] * RETICLE_MM[1]
     if goal.area_mm2 > reticle_mm2:
         seen = f"{goal.area_mm2:g} mm2 are more than a reticle"
-        raise InputError("--area", seen, f"give at most {reticle_mm2:g} mm2: a chip of this space has one die")
+        raise InputError(
+            "--area", seen, f"give at most {reticle_mm2:g} mm2: a chip of this space has one die"
+        )
     most = max(1, min(6, most_stacks(goal.area_mm2)))
     stacks = [count for count in (2, 4, 5, 6) if count <= most] or [most]
     text = CLUSTERED_SPACE.format(

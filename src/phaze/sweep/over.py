@@ -1,11 +1,13 @@
-"""What is swept: ``key=low..high`` or ``key=a,b,c``, a key of the study and the values that it takes.
+"""What is swept: ``key=low..high`` or ``key=a,b,c``, a key of the study and the values that it
+takes.
 
-The n values of a range from low to high are spaced evenly on a logarithmic scale, both ends included:
+The n values of a range from low to high are spaced evenly on a logarithmic scale, both ends
+included:
 
     v_i = low * (high / low)^(i / (n - 1)),   i = 0 .. n-1
 
-rounded to whole numbers (each once) when both ends are whole. Ends may carry a unit, the same for both: ``16
-GiB..128 GiB``. Where the study wants a list, a value stands for the list of it alone.
+rounded to whole numbers (each once) when both ends are whole. Ends may carry a unit, the same for
+both: ``16 GiB..128 GiB``. Where the study wants a list, a value stands for the list of it alone.
 """
 
 import re
@@ -26,7 +28,8 @@ BASES: tuple[units.Unit, ...] = ("B", "B/s", "Hz", "s", "W")
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One value of a sweep: as a number for plots, as it is shown, and as the setting that puts it in."""
+    """One value of a sweep: as a number for plots, as it is shown, and as the setting that puts it
+    in."""
 
     number: float
     shown: str
@@ -55,18 +58,29 @@ def _end(text: str, where: str) -> tuple[float, bool, str]:
     """A number, whether it is whole, and its unit."""
     found = _END.fullmatch(text)
     if found is None:
-        raise InputError(where, f"'{text.strip()}' is not a number", "e.g. 1e9..1e12 or 16 GiB..128 GiB or 1,2,4")
+        raise InputError(
+            where, f"'{text.strip()}' is not a number", "e.g. 1e9..1e12 or 16 GiB..128 GiB or 1,2,4"
+        )
     number = float(found[1])
     return number, number.is_integer(), found[2] or ""
 
 
 def _range(text: str, count: int, where: str) -> list[tuple[float, bool, str]]:
     low_text, _, high_text = text.partition("..")
-    (low, low_whole, low_unit), (high, high_whole, unit) = _end(low_text, where), _end(high_text, where)
+    (low, low_whole, low_unit), (high, high_whole, unit) = (
+        _end(low_text, where),
+        _end(high_text, where),
+    )
     if low_unit not in ("", unit):
-        raise InputError(where, f"the ends have the units {low_unit} and {unit or 'none'}", "give both the same unit")
+        raise InputError(
+            where,
+            f"the ends have the units {low_unit} and {unit or 'none'}",
+            "give both the same unit",
+        )
     if not 0 < low < high:
-        raise InputError(where, f"a range runs from a positive number upwards, not {text}", "e.g. 1e9..1e12")
+        raise InputError(
+            where, f"a range runs from a positive number upwards, not {text}", "e.g. 1e9..1e12"
+        )
     whole = low_whole and high_whole
     values = [low * (high / low) ** (i / (count - 1)) for i in range(1, count - 1)]
     kept = dict.fromkeys(float(round(v)) if whole else v for v in [low, *values, high])
@@ -75,7 +89,9 @@ def _range(text: str, count: int, where: str) -> list[tuple[float, bool, str]]:
 
 def _exact(value: float, whole: bool, unit: str) -> str:
     """The value as the study is given it."""
-    return " ".join(filter(None, (f"{int(value)}" if whole and abs(value) < 1e18 else repr(value), unit)))
+    return " ".join(
+        filter(None, (f"{int(value)}" if whole and abs(value) < 1e18 else repr(value), unit))
+    )
 
 
 def _shown(value: float, unit: str) -> str:
@@ -83,10 +99,14 @@ def _shown(value: float, unit: str) -> str:
 
 
 def shown_value(value: Any) -> tuple[float, str] | None:
-    """The number and the label of a value that a study has of the key that is swept; None where it is no value of a
-    sweep."""
+    """The number and the label of a value that a study has of the key that is swept; None where it
+    is no value of a sweep."""
     (only,) = value if isinstance(value, list) and len(value) == 1 else [value]
-    found = None if isinstance(only, bool) or not isinstance(only, int | float | str) else _END.fullmatch(str(only))
+    found = (
+        None
+        if isinstance(only, bool) or not isinstance(only, int | float | str)
+        else _END.fullmatch(str(only))
+    )
     if found is None:
         return None
     number, unit = float(found[1]), found[2] or ""
@@ -113,13 +133,24 @@ def over_of(text: str, raw: Mapping[str, Any], where: str, count: int = 9) -> Sw
     key, equals, said = (part.strip() for part in text.partition("="))
     named = f"--over {text}"
     if not equals or not key or not said:
-        raise InputError(named, "this is not of the form key=low..high", "e.g. cluster.link_bytes_per_s=1e9..1e12")
+        raise InputError(
+            named,
+            "this is not of the form key=low..high",
+            "e.g. cluster.link_bytes_per_s=1e9..1e12",
+        )
     if not 2 <= count <= MOST_POINTS:
         raise InputError("--points", f"{count} points", f"give 2 to {MOST_POINTS}")
-    values = _range(said, count, named) if ".." in said else [_end(part, named) for part in said.split(",")]
+    values = (
+        _range(said, count, named)
+        if ".." in said
+        else [_end(part, named) for part in said.split(",")]
+    )
     points = []
     for value, whole, unit in values:
         exact = _exact(value, whole, unit)
         setting = _setting(raw, where, key, f'"{exact}"' if unit else exact)
         points.append(SweepPoint(value * _factor(unit), _shown(value, unit), setting))
-    return SweepAxis(key, tuple(sorted({point.number: point for point in points}.values(), key=lambda p: p.number)))
+    return SweepAxis(
+        key,
+        tuple(sorted({point.number: point for point in points}.values(), key=lambda p: p.number)),
+    )

@@ -1,9 +1,10 @@
-"""A sweep: one certified search for each value of a key, each in its own folder, so that a stopped sweep goes on.
+"""A sweep: one certified search for each value of a key, each in its own folder, so that a stopped
+sweep goes on.
 
-A point is exactly what ``phaze search STUDY --set KEY=VALUE`` gives: the same study, the same digests, the same bytes;
-points share only work that is the same in each of them (:mod:`phaze.search.shared`).
-Points next to each other whose best chip (or plan) is the same form a region; regions are named A, B, C ... along the
-range, and a chip that comes back keeps its name.
+A point is exactly what ``phaze search STUDY --set KEY=VALUE`` gives: the same study, the same
+digests, the same bytes; points share only work that is the same in each of them
+(:mod:`phaze.search.shared`). Points next to each other whose best chip (or plan) is the same form a
+region; regions are named A, B, C ... along the range, and a chip that comes back keeps its name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -85,7 +86,18 @@ def best_of(value: float, shown: str, document: Mapping[str, Any]) -> Best:
     )
     chip, score = document["chip"], document["objective"]["score"]
     gap, label = document["certificate"]["gap"], document["cluster"]["label"]
-    return Best(value, shown, chip["name"], chip["area_mm2"], chip["hbm_bytes"], score, gap, models, None, label)
+    return Best(
+        value,
+        shown,
+        chip["name"],
+        chip["area_mm2"],
+        chip["hbm_bytes"],
+        score,
+        gap,
+        models,
+        None,
+        label,
+    )
 
 
 def regions(marks: Sequence[str | None]) -> tuple[SweepRegion, ...]:
@@ -109,7 +121,9 @@ def regions(marks: Sequence[str | None]) -> tuple[SweepRegion, ...]:
 
 
 def _plans(best: Best) -> str | None:
-    return "; ".join(f"{model.name}: {model.plan}" for model in best.models) if best.models else None
+    return (
+        "; ".join(f"{model.name}: {model.plan}" for model in best.models) if best.models else None
+    )
 
 
 def document_of(name: str, key: str, points: Sequence[Best]) -> dict[str, Any]:
@@ -135,7 +149,8 @@ def sweep(
     engine: int | Evaluate = 1,
     tell: Tell | None = None,
 ) -> dict[str, Any]:
-    """The certified best at every point of ``over``; a point where nothing is feasible says so and the rest go on.
+    """The certified best at every point of ``over``; a point where nothing is feasible says so and
+    the rest go on.
 
     Models of one's own are traced as each point asks for them.
     """
@@ -147,12 +162,18 @@ def sweep(
         try:
             question = question_of(study_of(own, origin.where), reader=origin.reader)
             place = folder / "points" / f"{at:03d}"
-            done = run_in(place, question.papers(toml_text(own)), question.job, engine, shared=shared)
+            done = run_in(
+                place, question.papers(toml_text(own)), question.job, engine, shared=shared
+            )
             found.append(best_of(point.number, point.shown, done.document))
         except InfeasibleError as fault:
-            found.append(Best(point.number, point.shown, None, None, None, None, None, (), str(fault)))
+            found.append(
+                Best(point.number, point.shown, None, None, None, None, None, (), str(fault))
+            )
     if all(best.chip is None for best in found):
-        raise InfeasibleError(f"nothing is feasible at any point: {found[-1].problem}", {"schema": SCHEMA})
+        raise InfeasibleError(
+            f"nothing is feasible at any point: {found[-1].problem}", {"schema": SCHEMA}
+        )
     document = document_of(str(raw.get("name", "sweep")), over.key, found)
     write_whole(folder / SWEEP, dumps(document, pretty=True) + "\n")
     return document

@@ -71,7 +71,9 @@ FORMAT = Format("phaze.sweep/1", SweepFile, "the best chip and placement along a
 
 def _best(point: SweepPoint) -> Best:
     models = tuple(SweptModel(**one.model_dump()) for one in point.models)
-    return Best(**{**{name: getattr(point, name) for name in SweepPoint.model_fields}, "models": models})
+    return Best(
+        **{**{name: getattr(point, name) for name in SweepPoint.model_fields}, "models": models}
+    )
 
 
 def _fault(file: SweepFile) -> tuple[str, str] | None:
@@ -83,7 +85,9 @@ def _fault(file: SweepFile) -> tuple[str, str] | None:
             return f"points[{at}]", "it has no chip, and models or no problem"
         if point.chip is not None and any(figure is None for figure in figures):
             return f"points[{at}]", "it has a chip without its figures"
-        if point.chip is not None and [one.name for one in point.models] != [one.name for one in answered[0].models]:
+        if point.chip is not None and [one.name for one in point.models] != [
+            one.name for one in answered[0].models
+        ]:
             return f"points[{at}].models", "they are not those of the other points"
     if not answered or not answered[0].models:
         return "points", "none has a chip and models"

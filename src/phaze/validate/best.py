@@ -1,14 +1,15 @@
 """The best plan of ``phaze plan`` for each measured job, beside the plan that was run.
 
-A job is a model, a machine, a number of devices and a batch; of the runs of one job the one that was measured fastest
-stands for it. The search is that of :mod:`phaze.evaluate.plan`: widths 1, 2, 4, 8, microbatches up to 16 and that of
-the run, any stages, replicas, cuts, recompute and chunks, with and without sequence parallelism, ZeRO as in the run.
-Both plans are priced by the same formula, so that
+A job is a model, a machine, a number of devices and a batch; of the runs of one job the one that
+was measured fastest stands for it. The search is that of :mod:`phaze.evaluate.plan`: widths 1, 2,
+4, 8, microbatches up to 16 and that of the run, any stages, replicas, cuts, recompute and chunks,
+with and without sequence parallelism, ZeRO as in the run. Both plans are priced by the same
+formula, so that
 
     gain = predicted seconds of the run / predicted seconds of the best - 1
 
-is below 0 only where the run did what is not searched (wider splits, other chunks of uneven stages) or what does not
-fit by our count of memory.
+is below 0 only where the run did what is not searched (wider splits, other chunks of uneven stages)
+or what does not fit by our count of memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +28,8 @@ from phaze.validate.rows import MeasuredRun
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The run of a job as it was, and the best plan; ``best`` is None where nothing that is searched fits."""
+    """The run of a job as it was, and the best plan; ``best`` is None where nothing that is
+    searched fits."""
 
     run: Prediction
     best: Candidate | None
@@ -73,7 +75,8 @@ def _job(row: MeasuredRun, basis: Basis) -> Job:
 
 
 def priced_jobs(rows: Iterable[MeasuredRun]) -> tuple[tuple[MeasuredRun, ...], int]:
-    """The jobs in 16 bits, and how many are left out: a plan is sought in the precision of its stack."""
+    """The jobs in 16 bits, and how many are left out: a plan is sought in the precision of its
+    stack."""
     jobs = jobs_of(rows)
     priced = tuple(row for row in jobs if row.run.get("precision", PLAIN) == PLAIN)
     return priced, len(jobs) - len(priced)

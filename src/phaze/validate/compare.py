@@ -1,7 +1,8 @@
 """A set of measured runs beside ours: predictions, and the figures that sum them up.
 
-Rows that leave choices open are scored apart from those that state their plan: a best choice that nobody made says
-little about the accuracy of a time. Rows of a precision that is not priced yet are left out and counted.
+Rows that leave choices open are scored apart from those that state their plan: a best choice that
+nobody made says little about the accuracy of a time. Rows of a precision that is not priced yet are
+left out and counted.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -21,7 +22,8 @@ QUANTITIES: tuple[Quantity, ...] = ("seconds", "memory_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One set; ``scores`` by quantity and whether the rows leave choices open; ``left_out`` has rows and why."""
+    """One set; ``scores`` by quantity and whether the rows leave choices open; ``left_out`` has
+    rows and why."""
 
     name: str
     title: str
@@ -40,7 +42,8 @@ def _score(found: Sequence[Prediction], quantity: Quantity) -> Score:
 
 @dataclass(frozen=True, slots=True)
 class WrongChoice:
-    """A group of equal job whose fastest plan is not the one that is predicted best: rows, and what that one loses."""
+    """A group of equal job whose fastest plan is not the one that is predicted best: rows, and what
+    that one loses."""
 
     rows: int
     chosen: str
@@ -51,7 +54,8 @@ class WrongChoice:
 
 
 def wrong_choices(found: Sequence[Prediction]) -> tuple[WrongChoice, ...]:
-    """Where the plan predicted best was measured slower than another of its group, the greatest loss first."""
+    """Where the plan predicted best was measured slower than another of its group, the greatest
+    loss first."""
     groups: dict[Hashable, list[Prediction]] = {}
     for one in found:
         if not one.row.free and one.row.seconds is not None:
@@ -62,7 +66,14 @@ def wrong_choices(found: Sequence[Prediction]) -> tuple[WrongChoice, ...]:
         if _measured(chosen) > _measured(best):
             lost = _measured(chosen) / _measured(best) - 1
             wrong.append(
-                WrongChoice(len(own), chosen.row.id, best.row.id, lost, chosen.error or 0.0, best.error or 0.0)
+                WrongChoice(
+                    len(own),
+                    chosen.row.id,
+                    best.row.id,
+                    lost,
+                    chosen.error or 0.0,
+                    best.error or 0.0,
+                )
             )
     return tuple(sorted(wrong, key=lambda one: -one.lost))
 
@@ -76,13 +87,19 @@ def scores_of(found: Sequence[Prediction]) -> dict[tuple[Quantity, bool], Score]
     scores = {}
     for quantity in QUANTITIES:
         for free in (False, True):
-            own = [p for p in found if bool(p.row.free) == free and getattr(p.row, quantity) is not None]
+            own = [
+                p
+                for p in found
+                if bool(p.row.free) == free and getattr(p.row, quantity) is not None
+            ]
             if own:
                 scores[quantity, free] = _score(own, quantity)
     return scores
 
 
-def compare(name: str, title: str, rows: Sequence[MeasuredRun], basis: Basis, memo: Memo) -> Compared:
+def compare(
+    name: str, title: str, rows: Sequence[MeasuredRun], basis: Basis, memo: Memo
+) -> Compared:
     """Every row of a set predicted, and the set scored."""
     found: list[Prediction] = []
     left_out: list[tuple[MeasuredRun, str]] = []

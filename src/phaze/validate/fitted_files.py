@@ -1,7 +1,9 @@
-"""Fitted constants as files that ``phaze plan`` takes: chip, cluster and stack, each key with its ``fitted:`` source.
+"""Fitted constants as files that ``phaze plan`` takes: chip, cluster and stack, each key with its
+``fitted:`` source.
 
-Only files with something fitted are written. A stack of a bundled name becomes one with ``base`` and the changed keys;
-one of the user's own is written whole. A chip keeps all that it had; a cluster is as large as the run that grew it.
+Only files with something fitted are written. A stack of a bundled name becomes one with ``base``
+and the changed keys; one of the user's own is written whole. A chip keeps all that it had; a
+cluster is as large as the run that grew it.
 """
 
 import re
@@ -26,7 +28,9 @@ MOST_SOURCE = 400
 """Letters of a source: what a file takes."""
 
 
-def fitted_texts(run: Mapping[str, Any], job: RunJob, fitted: Sequence[Fitted], source: str) -> dict[str, str]:
+def fitted_texts(
+    run: Mapping[str, Any], job: RunJob, fitted: Sequence[Fitted], source: str
+) -> dict[str, str]:
     """The texts of the files, by kind (chip, cluster, stack)."""
     found = {}
     for kind, made in (("chip", _chip), ("cluster", _cluster), ("stack", _stack)):
@@ -53,7 +57,9 @@ def _said(source: str, one: Fitted) -> str:
     return f"fitted: {source}, {one.how}"[:MOST_SOURCE]
 
 
-def _chip(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str) -> dict[str, Any]:
+def _chip(
+    run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str
+) -> dict[str, Any]:
     keys, _ = chip_keys(str(run["chip"]))
     table = "measured" if keys["schema"] == CHIP.name else "calibration"
     values = dict(keys.get(table, {}))
@@ -64,11 +70,15 @@ def _chip(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: st
     return {**keys, "name": _named(keys["name"]), table: values, "sources": sources}
 
 
-def _cluster(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str) -> dict[str, Any]:
+def _cluster(
+    run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str
+) -> dict[str, Any]:
     file = read(Cluster, "clusters", str(run["cluster"]))
     raw = file.model_dump(by_alias=True, exclude_none=True)
     sources = dict(raw.get("sources", {}))
-    raw["levels"] = [{key: value for key, value in level.items() if value != ()} for level in raw["levels"]]
+    raw["levels"] = [
+        {key: value for key, value in level.items() if value != ()} for level in raw["levels"]
+    ]
     for one in own:
         matched = LEVEL.fullmatch(one.key)
         assert matched is not None
@@ -78,17 +88,23 @@ def _cluster(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source:
     return {**raw, "name": _named(file.name), "devices": job.cluster.devices, "sources": sources}
 
 
-def _stack(run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str) -> dict[str, Any]:
+def _stack(
+    run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str
+) -> dict[str, Any]:
     name = str(run.get("stack") or job.cluster.stack)
     file = load_stack(name)
     changed: dict[str, Any] = {}
     sources = {}
     for one in own:
         if one.key == "software_share":
-            changed[one.key] = {**file.software_share, job.chip.name: one.value, _named(job.chip.name): one.value}
-            sources[f"software_share.{job.chip.name}"] = sources[f"software_share.{_named(job.chip.name)}"] = _said(
-                source, one
-            )
+            changed[one.key] = {
+                **file.software_share,
+                job.chip.name: one.value,
+                _named(job.chip.name): one.value,
+            }
+            sources[f"software_share.{job.chip.name}"] = sources[
+                f"software_share.{_named(job.chip.name)}"
+            ] = _said(source, one)
         else:
             changed[one.key] = one.value
             sources[one.key] = _said(source, one)

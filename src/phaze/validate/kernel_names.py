@@ -1,9 +1,9 @@
 """What a kernel or operator of a profile does, by its name.
 
-The first rule whose pattern the name contains (letters of any case) holds; a name that none knows is ``unknown`` and
-its share is reported. GEMM libraries, attention kernels and NCCL's collectives have names of their own; of the rest
-those that PyTorch, Apex, Transformer Engine and compilers give to element-wise work, norms, reductions and optimizers
-are vector work.
+The first rule whose pattern the name contains (letters of any case) holds; a name that none knows
+is ``unknown`` and its share is reported. GEMM libraries, attention kernels and NCCL's collectives
+have names of their own; of the rest those that PyTorch, Apex, Transformer Engine and compilers give
+to element-wise work, norms, reductions and optimizers are vector work.
 """
 
 import re

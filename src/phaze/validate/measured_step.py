@@ -1,12 +1,15 @@
-"""One measured step from the traces of some ranks: seconds by class of kernel, what was exposed, what the host did.
+"""One measured step from the traces of some ranks: seconds by class of kernel, what was exposed,
+what the host did.
 
-With n steps of a rank, all per step and averaged over ranks but for the step itself, which is the slowest rank's:
+With n steps of a rank, all per step and averaged over ranks but for the step itself, which is the
+slowest rank's:
 
     class_s[c]   sum of the durations of the kernels of class c
     exposed_s    time in which a collective ran and nothing else did
     host_s       time in which the host ran operators or launched kernels, waits left out
-    collectives  for each kind, size and group the shortest duration over repeats and ranks: a rank that comes late
-                 makes the others wait inside their collective, and the last one to come shows what it takes
+    collectives  for each kind, size and group the shortest duration over repeats and ranks: a rank
+                 that comes late makes the others wait inside their collective, and the last one to
+                 come shows what it takes
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +30,8 @@ SHOWN_LETTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCollective:
-    """A collective of ``bytes`` over ``ranks`` and its shortest duration; ``count`` of them were seen."""
+    """A collective of ``bytes`` over ``ranks`` and its shortest duration; ``count`` of them were
+    seen."""
 
     kind: Kind
     bytes: float
@@ -91,7 +95,9 @@ def _inside(rank: RankTrace) -> list[Interval]:
 
 def _exposed(work: Sequence[Interval], ranks: int | None = None) -> tuple[float, float]:
     """Exposed and all seconds of collectives, of all groups or of those of so many ranks."""
-    chosen = [one for one in work if one.what == "collective" and (ranks is None or one.ranks == ranks)]
+    chosen = [
+        one for one in work if one.what == "collective" and (ranks is None or one.ranks == ranks)
+    ]
     own = union((one.start_s, one.end_s) for one in chosen)
     rest = union((one.start_s, one.end_s) for one in work if one.what != "collective")
     return without(own, rest), length(own)
@@ -100,10 +106,16 @@ def _exposed(work: Sequence[Interval], ranks: int | None = None) -> tuple[float,
 def measured_step(ranks: Sequence[RankTrace]) -> MeasuredStep:
     """The step that some ranks of one run measured."""
     if len({rank.on_device for rank in ranks}) > 1:
-        raise InputError("--trace", "some ranks have kernels and others only operators of a CPU", "give traces alike")
+        raise InputError(
+            "--trace",
+            "some ranks have kernels and others only operators of a CPU",
+            "give traces alike",
+        )
     works = [_inside(rank) for rank in ranks]
     if not all(works):
-        raise InputError(ranks[works.index([])].where, "nothing ran in its steps", "profile whole steps")
+        raise InputError(
+            ranks[works.index([])].where, "nothing ran in its steps", "profile whole steps"
+        )
     counts = [len(rank.steps) for rank in ranks]
     classes: dict[KernelClass, float] = {}
     unknown: dict[str, float] = {}
@@ -141,7 +153,9 @@ def measured_step(ranks: Sequence[RankTrace]) -> MeasuredStep:
 
 def _host(rank: RankTrace) -> float:
     first, last = rank.steps[0][0], rank.steps[-1][1]
-    return length(union((max(a, first), min(b, last)) for a, b in rank.host if b > first and a < last))
+    return length(
+        union((max(a, first), min(b, last)) for a, b in rank.host if b > first and a < last)
+    )
 
 
 def _collectives(works: Sequence[Sequence[Interval]]) -> tuple[tuple[MeasuredCollective, ...], int]:
@@ -152,9 +166,18 @@ def _collectives(works: Sequence[Sequence[Interval]]) -> tuple[tuple[MeasuredCol
             if one.what != "collective":
                 continue
             kind = collective_of(one.name)
-            if kind is None or one.bytes is None or one.ranks is None or one.ranks < 2 or one.seconds <= 0:
+            if (
+                kind is None
+                or one.bytes is None
+                or one.ranks is None
+                or one.ranks < 2
+                or one.seconds <= 0
+            ):
                 unsized += 1
                 continue
             seen.setdefault((kind, one.bytes, one.ranks), []).append(one.seconds)
-    found = (MeasuredCollective(*key, min(durations), len(durations)) for key, durations in sorted(seen.items()))
+    found = (
+        MeasuredCollective(*key, min(durations), len(durations))
+        for key, durations in sorted(seen.items())
+    )
     return tuple(found), unsized

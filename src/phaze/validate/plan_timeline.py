@@ -1,14 +1,17 @@
 """A plan's own timeline as a measured run: the passes of its stages, and what follows them.
 
-``phaze plan --perfetto`` and ``phaze export --to perfetto`` write one process for a plan, one thread for each stage,
-events ``forward K``, ``backward K`` (and ``weight K`` where gradients of weights run apart) of microbatch K; the first
-also ``synchronisation``, ``optimizer`` and ``tied gradients`` after them, the second processes with the operators of a
-layer, which are not read. A timeline says nothing of kernels, so it determines
+``phaze plan --perfetto`` and ``phaze export --to perfetto`` write one process for a plan, one
+thread for each stage, events ``forward K``, ``backward K`` (and ``weight K`` where gradients of
+weights run apart) of microbatch K; the first also ``synchronisation``, ``optimizer`` and ``tied
+gradients`` after them, the second processes with the operators of a layer, which are not read. A
+timeline says nothing of kernels, so it determines
 
     software_share           at which the passes of all stages together take as long as in the trace
-    hidden_synchronisation   at which the synchronisation, exposed after the last pass, does, with that share
+    hidden_synchronisation   at which the synchronisation, exposed after the last pass, does, with
+                             that share
 
-Both are found by bisection on the plan that the run states; its step and the trace's are then compared.
+Both are found by bisection on the plan that the run states; its step and the trace's are then
+compared.
 """
 
 import json
@@ -35,8 +38,9 @@ NONE_LEFT = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Seconds of a step, of the passes of a microbatch summed over stages, and of the synchronisation after them; None
-    where nothing after the passes is drawn, and the step is theirs alone."""
+    """Seconds of a step, of the passes of a microbatch summed over stages, and of the
+    synchronisation after them; None where nothing after the passes is drawn, and the step is theirs
+    alone."""
 
     step_s: float
     stages: int
@@ -45,8 +49,8 @@ class Timeline:
 
 
 def is_timeline(text: str) -> bool:
-    """Whether a text is a plan's timeline: complete events, all of them passes, what follows them, or operators by the
-    part of a chip that runs them."""
+    """Whether a text is a plan's timeline: complete events, all of them passes, what follows them,
+    or operators by the part of a chip that runs them."""
     if "traceEvents" not in text[:2000]:
         return False
     try:
@@ -70,7 +74,9 @@ def _spans(events: Sequence[Mapping[str, Any]], where: str) -> list[tuple[str, A
         ts, dur = event.get("ts"), event.get("dur")
         if not all(isinstance(one, int | float) and 0 <= one < 1e18 for one in (ts, dur)):
             raise InputError(where, "an event has no time", "export the plan again")
-        found.append((str(event["cat"]), event.get("tid"), float(ts or 0) * MICRO, float(dur or 0) * MICRO))
+        found.append(
+            (str(event["cat"]), event.get("tid"), float(ts or 0) * MICRO, float(dur or 0) * MICRO)
+        )
     return found
 
 
@@ -83,7 +89,9 @@ def read_timeline(text: str, where: str) -> Timeline:
     known = (event for event in found["traceEvents"] if isinstance(event, dict))
     names = [event.get("args") for event in known if event.get("name") == "process_name"]
     if any(LEFT_OUT in str(name) for name in names):
-        raise InputError(where, "microbatches are left out of it", "export a plan of fewer microbatches")
+        raise InputError(
+            where, "microbatches are left out of it", "export a plan of fewer microbatches"
+        )
     spans = _spans(events, where)
     passes = [(kind, stage, length) for kind, stage, _, length in spans if kind in PASSES]
     stages = sorted({str(stage) for _, stage, _ in passes})
@@ -91,7 +99,10 @@ def read_timeline(text: str, where: str) -> Timeline:
     rounds = first["forward"] // max(1, len(stages))
     if not rounds:
         raise InputError(where, "no forward pass is in it", "export the plan again")
-    start, end = min(begin for *_, begin, _ in spans), max(begin + length for *_, begin, length in spans)
+    start, end = (
+        min(begin for *_, begin, _ in spans),
+        max(begin + length for *_, begin, length in spans),
+    )
     ended = any(kind in AFTER for kind, *_ in spans)
     after = max((length for kind, _, _, length in spans if kind == "synchronisation"), default=0.0)
     passes_s = sum(length for *_, length in passes) / rounds
@@ -121,7 +132,10 @@ def fit_timeline(job: RunJob, line: Timeline) -> RunFit:
     share = bisected(lambda x: _passes_s(planned(x)), line.passes_s, LEAST_SHARE, 1.0)
     if share is None:
         fastest = _passes_s(planned(1.0))
-        said = f"the passes took {line.passes_s:.4g} s a microbatch, and {fastest:.4g} s with all of the rate"
+        said = (
+            f"the passes took {line.passes_s:.4g} s a microbatch, and {fastest:.4g} s with "
+            "all of the rate"
+        )
         return RunFit((), (("software_share", said), *open_))
     how = "passes of all stages in a plan's timeline"
     found = [Fitted("stack", "software_share", works.constants().software_share, share, how)]
@@ -130,7 +144,9 @@ def fit_timeline(job: RunJob, line: Timeline) -> RunFit:
     return RunFit(tuple(found), tuple(open_))
 
 
-def _hidden(job: RunJob, line: Timeline, planned: Callable[[float], Plan]) -> Fitted | tuple[str, str]:
+def _hidden(
+    job: RunJob, line: Timeline, planned: Callable[[float], Plan]
+) -> Fitted | tuple[str, str]:
     """The hidden share of the synchronisation, or why it is not known."""
     key = "hidden_synchronisation"
     if line.synchronisation_s is None:
@@ -139,12 +155,24 @@ def _hidden(job: RunJob, line: Timeline, planned: Callable[[float], Plan]) -> Fi
         return key, "there is one replica"
     exposed = [planned(hidden).breakdown.synchronisation_s for hidden in (0.0, 1.0)]
     if exposed[0] - exposed[1] <= NONE_LEFT * line.step_s:
-        return key, f"the synchronisation takes less than {NONE_LEFT:.1%} of the step, hidden or not"
+        return (
+            key,
+            f"the synchronisation takes less than {NONE_LEFT:.1%} of the step, hidden or not",
+        )
     value = (exposed[0] - line.synchronisation_s) / (exposed[0] - exposed[1])
     if not -NONE_LEFT <= value <= 1 + NONE_LEFT:
         return (
             key,
-            f"{line.synchronisation_s:.3g} s are exposed, and from {exposed[1]:.3g} to {exposed[0]:.3g} s may be",
+            (
+                f"{line.synchronisation_s:.3g} s are exposed, and from {exposed[1]:.3g} to "
+                f"{exposed[0]:.3g} s may be"
+            ),
         )
     rounded = float(f"{min(1.0, max(0.0, value)):.6g}")
-    return Fitted("stack", key, job.stack.hidden_synchronisation, rounded, "synchronisation after the last pass")
+    return Fitted(
+        "stack",
+        key,
+        job.stack.hidden_synchronisation,
+        rounded,
+        "synchronisation after the last pass",
+    )

@@ -1,11 +1,11 @@
 """What phaze says of a measured run: seconds of an iteration and bytes on the fullest device.
 
-A stated plan is priced as it stands (:func:`phaze.evaluate.fixed.fixed_plan`). What a row leaves open is chosen as a
-person who wanted the fastest run would: of all
+A stated plan is priced as it stands (:func:`phaze.evaluate.fixed.fixed_plan`). What a row leaves
+open is chosen as a person who wanted the fastest run would: of all
 
     microbatch   powers of two that divide the sequences of a copy, up to 16
-    chunks       1, and with stages also those that divide the layers of a stage, where the microbatches of a copy
-                 divide by the stages
+    chunks       1, and with stages also those that divide the layers of a stage, where the
+                 microbatches of a copy divide by the stages
     recompute    none, selective, full
 
 the fastest that fits into memory, the smallest if none does (:func:`free_choices`).
@@ -45,7 +45,9 @@ class Prediction:
 
     @property
     def memory_error(self) -> float | None:
-        return None if self.row.memory_bytes is None else self.memory_bytes / self.row.memory_bytes - 1
+        return (
+            None if self.row.memory_bytes is None else self.memory_bytes / self.row.memory_bytes - 1
+        )
 
 
 def _layers_of(run: Mapping[str, Any]) -> int:
@@ -54,10 +56,15 @@ def _layers_of(run: Mapping[str, Any]) -> int:
 
 
 def free_choices(row: MeasuredRun) -> Iterator[dict[str, Any]]:
-    """Every plan that the row may have run, as it is stated or with what it leaves open filled in."""
+    """Every plan that the row may have run, as it is stated or with what it leaves open filled
+    in."""
     plan = dict(row.run["plan"])
     share = max(1, row.run["batch"] // plan["data"])
-    sizes = [size for size in MICROBATCHES if share % size == 0] if "microbatch" in row.free else [plan["microbatch"]]
+    sizes = (
+        [size for size in MICROBATCHES if share % size == 0]
+        if "microbatch" in row.free
+        else [plan["microbatch"]]
+    )
     modes = MODES if "recompute" in row.free else (plan["recompute"],)
     a_stage = _layers_of(row.run) // plan["pipeline"]
     for size, mode in product(sizes, modes):
@@ -79,4 +86,8 @@ def predict(row: MeasuredRun, basis: Basis, memo: Memo) -> Prediction:
     """The run of a row, its free choices taken well."""
     found = [_priced(row, plan, basis, memo) for plan in free_choices(row)]
     fitting = [one for one in found if one.fits]
-    return min(fitting, key=lambda one: one.seconds) if fitting else min(found, key=lambda one: one.memory_bytes)
+    return (
+        min(fitting, key=lambda one: one.seconds)
+        if fitting
+        else min(found, key=lambda one: one.memory_bytes)
+    )

@@ -1,10 +1,13 @@
-"""What phaze counts of a run's step on one rank, by class of kernel: beside :mod:`phaze.validate.measured_step`.
+"""What phaze counts of a run's step on one rank, by class of kernel: beside
+:mod:`phaze.validate.measured_step`.
 
-    seconds of a class = m / p x sum over calls of (forward + backward + what is recomputed) of its operators
+    seconds of a class = m / p x sum over calls of (forward + backward + what is recomputed) of its
+    operators
     operators          = m / p x all of them, each of which the host launches
 
-with m microbatches of a replica and p stages: the mean stage. A product with its epilogue is a GEMM. Adding gradients
-to those of earlier microbatches counts as vector work; the optimizer is left out of both.
+with m microbatches of a replica and p stages: the mean stage. A product with its epilogue is a
+GEMM. Adding gradients to those of earlier microbatches counts as vector work; the optimizer is left
+out of both.
 """
 
 from dataclasses import dataclass
@@ -35,11 +38,17 @@ class StepWorks:
     @property
     def operators(self) -> float:
         """Operators that the host launches in a step."""
-        return sum(often * sum(work.core != "none" for work in one.works) for one, often in self.passes)
+        return sum(
+            often * sum(work.core != "none" for work in one.works) for one, often in self.passes
+        )
 
     def constants(self, share: float | None = None, vector_share: float | None = None) -> Constants:
         """The run's constants, or with another software share or share of HBM for vector work."""
-        setting = self.setting if share is None else replace(self.setting, stack=with_share(self.setting, share))
+        setting = (
+            self.setting
+            if share is None
+            else replace(self.setting, stack=with_share(self.setting, share))
+        )
         found = setting.constants
         return found if vector_share is None else replace(found, vector_hbm_share=vector_share)
 

@@ -1,10 +1,12 @@
-"""PyTorch profiler traces (Kineto's Chrome trace JSON, also gzipped) as measured intervals of one rank.
+"""PyTorch profiler traces (Kineto's Chrome trace JSON, also gzipped) as measured intervals of one
+rank.
 
-Read are complete events (``ph`` X) with finite, non-negative ``ts`` and ``dur`` in microseconds; others are
-counted and left out. Steps are the annotations ``ProfilerStep#N``, else the whole trace is one. On an accelerator the
-work is in events of category ``kernel``, ``gpu_memcpy`` and ``gpu_memset``; without any, the operators of a CPU are it:
-products and attention whole, of other ``cpu_op`` events those that hold no other (leaves), and the collectives that
-gloo runs on threads of its own.
+Read are complete events (``ph`` X) with finite, non-negative ``ts`` and ``dur`` in microseconds;
+others are counted and left out. Steps are the annotations ``ProfilerStep#N``, else the whole trace
+is one. On an accelerator the work is in events of category ``kernel``, ``gpu_memcpy`` and
+``gpu_memset``; without any, the operators of a CPU are it: products and attention whole, of other
+``cpu_op`` events those that hold no other (leaves), and the collectives that gloo runs on threads
+of its own.
 """
 
 import gzip
@@ -26,7 +28,8 @@ MICRO = 1e-6
 STEP = re.compile(r"ProfilerStep#\d+$")
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 CORES = ("tensor", "vector", "both", "network", "none")
-"""Categories of the operators of a schedule in a trace that phaze drew, by the part of a chip that runs them."""
+"""Categories of the operators of a schedule in a trace that phaze drew, by the part of a chip that
+runs them."""
 GZIP = b"\x1f\x8b"
 MOST_MICROSECONDS = 1e18
 """Beyond, a time is none: the age of no clock in microseconds."""
@@ -38,20 +41,37 @@ ELEMENT_BYTES: Mapping[str, int] = MappingProxyType(
         **dict.fromkeys(("float", "float32", "int", "int32"), 4),
         **dict.fromkeys(("bfloat16", "c10::bfloat16", "half", "c10::half", "float16", "short"), 2),
         **dict.fromkeys(("double", "float64", "long", "int64", "long int"), 8),
-        **dict.fromkeys(("byte", "char", "uint8", "int8", "unsigned char", "float8_e4m3fn", "float8_e5m2", "bool"), 1),
+        **dict.fromkeys(
+            (
+                "byte",
+                "char",
+                "uint8",
+                "int8",
+                "unsigned char",
+                "float8_e4m3fn",
+                "float8_e5m2",
+                "bool",
+            ),
+            1,
+        ),
     }
 )
 # Classes of CPU operators that count with all that they hold.
 WHOLE: tuple[KernelClass, ...] = ("gemm", "attention")
 # Name, category, start, end, arguments and thread of an event.
 Timed = tuple[str, str, float, float, Mapping[str, Any], tuple[str, str]]
-WAITS = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize", "hipDeviceSynchronize")
+WAITS = (
+    "cudaDeviceSynchronize",
+    "cudaStreamSynchronize",
+    "cudaEventSynchronize",
+    "hipDeviceSynchronize",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Something that ran from ``start_s`` to ``end_s``; of a collective also kind, bytes of the whole tensor and ranks,
-    None where the trace does not say."""
+    """Something that ran from ``start_s`` to ``end_s``; of a collective also kind, bytes of the
+    whole tensor and ranks, None where the trace does not say."""
 
     name: str
     what: KernelClass
@@ -67,7 +87,8 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class RankTrace:
-    """One rank: its steps, what ran on its device (or CPU), when its host was at work, and how often it launched.
+    """One rank: its steps, what ran on its device (or CPU), when its host was at work, and how
+    often it launched.
 
     ``on_device``: false where the operators of a CPU stand for it."""
 
@@ -100,11 +121,17 @@ def _unpacked(raw: bytes, path: str) -> bytes:
     try:
         found = unpacker.decompress(raw, MOST_BYTES + 1)
     except (zlib.error, gzip.BadGzipFile) as fault:
-        raise InputError(path, f"it is gzipped and broken ({fault})", "profile again, or give the JSON") from None
+        raise InputError(
+            path, f"it is gzipped and broken ({fault})", "profile again, or give the JSON"
+        ) from None
     if len(found) > MOST_BYTES:
-        raise InputError(path, f"unpacked there is more than {MOST_BYTES >> 20} MiB", "profile fewer steps")
+        raise InputError(
+            path, f"unpacked there is more than {MOST_BYTES >> 20} MiB", "profile fewer steps"
+        )
     if not unpacker.eof:
-        raise InputError(path, "it is gzipped and ends too early", "profile again, or give the JSON")
+        raise InputError(
+            path, "it is gzipped and ends too early", "profile again, or give the JSON"
+        )
     return found
 
 
@@ -119,7 +146,9 @@ def _events(text: str, where: str) -> tuple[list[Any], Mapping[str, Any]]:
     head = found if isinstance(found, dict) else {}
     events = head.get("traceEvents") if isinstance(found, dict) else found
     if not isinstance(events, list):
-        raise InputError(where, "there is no list 'traceEvents'", "give a trace that torch.profiler exported")
+        raise InputError(
+            where, "there is no list 'traceEvents'", "give a trace that torch.profiler exported"
+        )
     if len(events) > MOST_EVENTS:
         raise InputError(where, f"there are {len(events):,} events", "profile fewer steps")
     return events, head
@@ -146,7 +175,12 @@ def _timed(event: Any) -> Timed | None:
 def _number(value: Any) -> float | None:
     if isinstance(value, str) and value.isdigit() and len(value) < 20:
         return float(value)
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    good = (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and value > 0
+    )
     return float(value) if good else None
 
 
@@ -155,15 +189,22 @@ def _shape_bytes(args: Mapping[str, Any]) -> float | None:
     shapes, kinds = args.get("Input Dims"), args.get("Input type")
     while isinstance(shapes, list) and shapes and isinstance(shapes[0], list):
         shapes = shapes[0]
-    if not isinstance(shapes, list) or not all(isinstance(n, int) and 0 < n < 2**40 for n in shapes) or not shapes:
+    if (
+        not isinstance(shapes, list)
+        or not all(isinstance(n, int) and 0 < n < 2**40 for n in shapes)
+        or not shapes
+    ):
         return None
     kind = kinds[0] if isinstance(kinds, list) and kinds else None
     size = ELEMENT_BYTES.get(str(kind).lower())
     return None if size is None else float(math.prod(shapes)) * size
 
 
-def _sizes(name: str, args: Mapping[str, Any], world: int | None) -> tuple[float | None, int | None]:
-    """Bytes of the whole tensor and ranks of a collective, as NCCL's or gloo's events state them."""
+def _sizes(
+    name: str, args: Mapping[str, Any], world: int | None
+) -> tuple[float | None, int | None]:
+    """Bytes of the whole tensor and ranks of a collective, as NCCL's or gloo's events state
+    them."""
     ranks = _number(args.get("Group size")) or world
     counted = [_number(args.get(key)) for key in ("In msg nelems", "Out msg nelems")]
     size = ELEMENT_BYTES.get(str(args.get("dtype", "")).lower())
@@ -175,7 +216,8 @@ def _sizes(name: str, args: Mapping[str, Any], world: int | None) -> tuple[float
 
 
 def _leaves(operators: Iterable[Timed]) -> Iterable[tuple[str, float, float]]:
-    """Operators of a CPU: products and attention as a whole, of all others those that hold no other of their thread."""
+    """Operators of a CPU: products and attention as a whole, of all others those that hold no other
+    of their thread."""
     by_thread: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for name, _, start, end, _, thread in operators:
         by_thread.setdefault(thread, []).append((name, start, end))
@@ -220,7 +262,9 @@ def read_trace(text: str, where: str) -> RankTrace:
             for n, _, a, b, args, _ in known
             if collective_of(n) is not None and ":" in n and "::" not in n
         ]
-        source = [(n, a, b, {}) for n, a, b in _leaves(operators) if not n.startswith(COLLECTIVES)] + gloo
+        source = [
+            (n, a, b, {}) for n, a, b in _leaves(operators) if not n.startswith(COLLECTIVES)
+        ] + gloo
     for name, start, end, args in source:
         what = class_of(name)
         label = one_line(str(args.get("Collective name", name))) if what == "collective" else name
@@ -228,15 +272,29 @@ def read_trace(text: str, where: str) -> RankTrace:
         work.append(Interval(label, what, start, end, *sizes))
     if not work and {cat for _, cat, *_ in known} <= set(CORES):
         seen = "these are operators of a schedule as phaze drew it, without the passes of a step"
-        raise InputError(where, seen, "give a trace of torch.profiler, or a plan's timeline (phaze plan --perfetto)")
+        raise InputError(
+            where,
+            seen,
+            "give a trace of torch.profiler, or a plan's timeline (phaze plan --perfetto)",
+        )
     if not work:
-        raise InputError(where, "it has neither kernels nor operators", "profile with activities CPU and CUDA")
+        raise InputError(
+            where, "it has neither kernels nor operators", "profile with activities CPU and CUDA"
+        )
     launches = sum("launchkernel" in n.lower() for n, *_ in known)
     host = [
-        (a, b) for n, cat, a, b, _, _ in known if cat in ("cpu_op", "cuda_runtime", "cuda_driver") and n not in WAITS
+        (a, b)
+        for n, cat, a, b, _, _ in known
+        if cat in ("cpu_op", "cuda_runtime", "cuda_driver") and n not in WAITS
     ]
     steps = sorted((a, b) for n, _, a, b, _, _ in known if STEP.match(n) and b > a)
     whole = (min(one.start_s for one in work), max(one.end_s for one in work))
     return RankTrace(
-        where, tuple(dict.fromkeys(steps)) or (whole,), tuple(work), tuple(host), launches, bool(device), skipped
+        where,
+        tuple(dict.fromkeys(steps)) or (whole,),
+        tuple(work),
+        tuple(host),
+        launches,
+        bool(device),
+        skipped,
     )

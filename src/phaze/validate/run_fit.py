@@ -1,15 +1,21 @@
-"""Constants of a chip, a cluster and a stack from one measured run: what it determines, and why it does not the rest.
+"""Constants of a chip, a cluster and a stack from one measured run: what it determines, and why it
+does not the rest.
 
-    software_share           the share of the rate of products at which GEMMs take as long as measured (bisection)
+    software_share           the share of the rate of products at which GEMMs take as long as
+                             measured (bisection)
     vector_hbm_share         the share of HBM at which vector kernels do
-    host_time                seconds that the host worked in a step / operators that phaze counts in it
-    levels[l].share, start   of the level that a group spans: share from the largest message, start from the smallest,
-                             in turn until both are met; one size determines the share alone
+    host_time                seconds that the host worked in a step / operators that phaze counts in
+                             it
+    levels[l].share, start   of the level that a group spans: share from the largest message, start
+                             from the smallest, in turn until both are met; one size determines the
+                             share alone
     hidden_synchronisation   1 - exposed / all seconds of the collectives over the replicas
-    from a log               software_share alone: the one at which the whole step takes as long as measured
+    from a log               software_share alone: the one at which the whole step takes as long as
+                             measured
 
-Nothing is fitted where the answer would lie outside what the constant may be: then the run, the chip or the kernels are
-not what they are said to be, and the sentence says so. A run with pipeline stages is compared by its mean stage.
+Nothing is fitted where the answer would lie outside what the constant may be: then the run, the
+chip or the kernels are not what they are said to be, and the sentence says so. A run with pipeline
+stages is compared by its mean stage.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +40,8 @@ MOST_HOST_S = 1e-2
 LARGE_BYTES = float(1 << 20)
 """Below, libraries send messages another way, which says nothing of larger ones."""
 NEVER_SMALL = 1e-6
-"""The share of the way of small messages at which none is small enough for it; the least that a file takes."""
+"""The share of the way of small messages at which none is small enough for it; the least that a
+file takes."""
 WIDE_SIZES = 8.0
 """Between the largest and the smallest message that start and share are both seen in."""
 ROUNDS = 30
@@ -43,7 +50,8 @@ ROUNDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """One constant: the file it belongs to, its key there, the value before and now, and how it was found."""
+    """One constant: the file it belongs to, its key there, the value before and now, and how it was
+    found."""
 
     file: str
     key: str
@@ -61,8 +69,11 @@ class RunFit:
     predicted_s: dict[str, float] = field(default_factory=dict)
 
 
-def bisected(value: Callable[[float], float], target: float, low: float, high: float) -> float | None:
-    """The argument at which a falling function is ``target``; None if that lies outside of [low, high]."""
+def bisected(
+    value: Callable[[float], float], target: float, low: float, high: float
+) -> float | None:
+    """The argument at which a falling function is ``target``; None if that lies outside of [low,
+    high]."""
     if not value(high) <= target <= value(low):
         return None
     for _ in range(HALVINGS):
@@ -76,10 +87,17 @@ def fit_trace(job: RunJob, step: MeasuredStep) -> RunFit:
     works = step_works(job)
     found: list[Fitted] = []
     open_: list[tuple[str, str]] = []
-    for part in (_products(works, step), _vectors(works, step), _host(works, step), _hidden(job, step)):
+    for part in (
+        _products(works, step),
+        _vectors(works, step),
+        _host(works, step),
+        _hidden(job, step),
+    ):
         (found if isinstance(part, Fitted) else open_).append(part)  # type: ignore[arg-type]
     links, unknown = _links(job.cluster, step)
-    open_ += [("attention", "kernels of attention have measured rates of their own (presets/attention)")]
+    open_ += [
+        ("attention", "kernels of attention have measured rates of their own (presets/attention)")
+    ]
     predicted = {str(name): seconds for name, seconds in works.seconds(works.constants()).items()}
     return RunFit((*found, *links), (*open_, *unknown), predicted)
 
@@ -88,7 +106,10 @@ def fit_log(job: RunJob, step_s: float) -> RunFit:
     """The software share at which a run's step takes as long as its log says."""
     works = step_works(job)
     rest = "a log has no kernels: give a trace of torch.profiler"
-    open_ = [(name, rest) for name in ("vector_hbm_share", "host_time", "levels", "hidden_synchronisation")]
+    open_ = [
+        (name, rest)
+        for name in ("vector_hbm_share", "host_time", "levels", "hidden_synchronisation")
+    ]
     if job.chip.lumped_share:
         return RunFit((), (("software_share", _cores(job)), *open_))
 
@@ -98,14 +119,22 @@ def fit_log(job: RunJob, step_s: float) -> RunFit:
     share = bisected(seconds, step_s, LEAST_SHARE, 1.0)
     if share is None:
         fastest = seconds(1.0)
-        said = f"the step took {step_s:.4g} s, and {fastest:.4g} s with all of the rate: no share of it explains that"
+        said = (
+            f"the step took {step_s:.4g} s, and {fastest:.4g} s with all of the rate: no "
+            "share of it explains that"
+        )
         return RunFit((), (("software_share", said), *open_))
     before = works.constants().software_share
-    return RunFit((Fitted("stack", "software_share", before, share, "the whole step of its log"),), tuple(open_))
+    return RunFit(
+        (Fitted("stack", "software_share", before, share, "the whole step of its log"),),
+        tuple(open_),
+    )
 
 
 def _cores(job: RunJob) -> str:
-    return f"{job.chip.name} is a chip of cores: give its products to phaze calibrate MEASUREMENTS.csv"
+    return (
+        f"{job.chip.name} is a chip of cores: give its products to phaze calibrate MEASUREMENTS.csv"
+    )
 
 
 Part = Fitted | tuple[str, str]
@@ -115,7 +144,11 @@ def _enough(step: MeasuredStep, name: str, measured: float) -> str:
     if measured <= 0:
         return f"the trace has no kernels of {name}"
     share = measured / step.step_s
-    return "" if share >= LEAST_KERNEL_SHARE else f"{name} kernels take {share:.1%} of the step, too little to tell"
+    return (
+        ""
+        if share >= LEAST_KERNEL_SHARE
+        else f"{name} kernels take {share:.1%} of the step, too little to tell"
+    )
 
 
 def _products(works: StepWorks, step: MeasuredStep) -> Part:
@@ -123,18 +156,26 @@ def _products(works: StepWorks, step: MeasuredStep) -> Part:
     if works.setting.chip.lumped_share:
         return (
             key,
-            f"{works.setting.chip.name} is a chip of cores: give its products to phaze calibrate MEASUREMENTS.csv",
+            (
+                f"{works.setting.chip.name} is a chip of cores: give its products to phaze "
+                "calibrate MEASUREMENTS.csv"
+            ),
         )
     if reason := _enough(step, "GEMM", measured):
         return key, reason
-    share = bisected(lambda x: works.seconds(works.constants(x))["gemm"], measured, LEAST_SHARE, 1.0)
+    share = bisected(
+        lambda x: works.seconds(works.constants(x))["gemm"], measured, LEAST_SHARE, 1.0
+    )
     if share is None:
         fastest = works.seconds(works.constants(1.0))["gemm"]
         return key, (
-            f"GEMMs took {measured:.4g} s a step, and phaze counts {fastest:.4g} s with all of the rate of "
+            f"GEMMs took {measured:.4g} s a step, and phaze counts {fastest:.4g} s with "
+            "all of the rate of "
             f"{works.setting.chip.name}: is the run the one that was profiled?"
         )
-    return Fitted("stack", key, works.constants().software_share, share, "seconds of GEMM kernels a step")
+    return Fitted(
+        "stack", key, works.constants().software_share, share, "seconds of GEMM kernels a step"
+    )
 
 
 def _vectors(works: StepWorks, step: MeasuredStep) -> Part:
@@ -148,10 +189,13 @@ def _vectors(works: StepWorks, step: MeasuredStep) -> Part:
     share = bisected(value, measured, LEAST_SHARE, 1.0)
     if share is None:
         return key, (
-            f"vector kernels took {measured:.4g} s a step, and phaze counts {value(1.0):.4g} s at the full bandwidth: "
+            f"vector kernels took {measured:.4g} s a step, and phaze counts "
+            f"{value(1.0):.4g} s at the full bandwidth: "
             "the stack fuses more, or less, than its file says"
         )
-    return Fitted("chip", key, works.constants().vector_hbm_share, share, "seconds of vector kernels a step")
+    return Fitted(
+        "chip", key, works.constants().vector_hbm_share, share, "seconds of vector kernels a step"
+    )
 
 
 def _host(works: StepWorks, step: MeasuredStep) -> Part:
@@ -163,7 +207,9 @@ def _host(works: StepWorks, step: MeasuredStep) -> Part:
     value = float(f"{step.host_s / works.operators:.4g}")
     if value > MOST_HOST_S:
         return key, f"it would be {value:.3g} s an operator: the host did other things"
-    return Fitted("stack", key, works.setting.stack.host_s, value, f"{step.launches:.0f} launches a step")
+    return Fitted(
+        "stack", key, works.setting.stack.host_s, value, f"{step.launches:.0f} launches a step"
+    )
 
 
 def _hidden(job: RunJob, step: MeasuredStep) -> Part:
@@ -171,19 +217,35 @@ def _hidden(job: RunJob, step: MeasuredStep) -> Part:
     if data < 2:
         return key, "there is one replica"
     if data in (job.plan.tensor, job.plan.expert) and data > 1:
-        return key, f"groups of {data} are replicas and others too, and the trace tells them apart by size alone"
+        return (
+            key,
+            (
+                f"groups of {data} are replicas and others too, and the trace tells them "
+                "apart by size alone"
+            ),
+        )
     exposed, total = step.exposed_by_ranks.get(data, (0.0, 0.0))
     if total <= 0:
         return key, f"no collective over the {data} replicas states its group"
     value = float(f"{max(0.0, 1 - exposed / total):.4g}")
-    return Fitted("stack", key, job.stack.hidden_synchronisation, value, f"collectives over {data} ranks")
+    return Fitted(
+        "stack", key, job.stack.hidden_synchronisation, value, f"collectives over {data} ranks"
+    )
 
 
 def _links(cluster: Cluster, step: MeasuredStep) -> tuple[list[Fitted], list[tuple[str, str]]]:
     found: list[Fitted] = []
     open_: list[tuple[str, str]] = []
     if step.unsized:
-        open_.append(("levels", f"{step.unsized} collectives state no size or group: profile with record_shapes=True"))
+        open_.append(
+            (
+                "levels",
+                (
+                    f"{step.unsized} collectives state no size or group: profile with "
+                    "record_shapes=True"
+                ),
+            )
+        )
     for at, level in enumerate(cluster.levels):
         own = [one for one in step.collectives if _level_of(cluster, one) == at]
         if not own:
@@ -231,7 +293,8 @@ def fit_level(cluster: Cluster, at: int, own: Sequence[MeasuredCollective]) -> l
     if share is None:
         fastest = seconds(large, 1.0, 0.0)
         return (
-            f"{large.bytes:.3g} bytes over {large.ranks} ranks took {large.seconds:.3g} s and {fastest:.3g} s at all "
+            f"{large.bytes:.3g} bytes over {large.ranks} ranks took {large.seconds:.3g} "
+            f"s and {fastest:.3g} s at all "
             f"of the bandwidth of the level {level.name}: its file is not the network that ran"
         )
     how = f"{len(own)} sizes of {', '.join(sorted({one.kind for one in own}))}, shortest of each"
@@ -240,11 +303,14 @@ def fit_level(cluster: Cluster, at: int, own: Sequence[MeasuredCollective]) -> l
         found.append(Fitted("cluster", f"levels[{at}].start", level.start_s, start, how))
     if tiny:
         way = "all messages were small and went the one way that was fitted"
-        found.append(Fitted("cluster", f"levels[{at}].small_share", level.small_share, NEVER_SMALL, way))
+        found.append(
+            Fitted("cluster", f"levels[{at}].small_share", level.small_share, NEVER_SMALL, way)
+        )
     return found
 
 
 def _start(value: Callable[[float], float], target: float) -> float:
-    """The start at which a message takes ``target``: seconds rise with it in a straight line; at least 0."""
+    """The start at which a message takes ``target``: seconds rise with it in a straight line; at
+    least 0."""
     at_none, at_one = value(0.0), value(1.0)
     return float(f"{max(0.0, (target - at_none) / max(at_one - at_none, 1e-12)):.6g}")

@@ -32,20 +32,43 @@ SETS: tuple[RunSet, ...] = (
     RunSet("maxtext-v5p", "MaxText, 64 to 1024 TPU v5p"),
     RunSet("maxtext-v5e-32b", "MaxText, 32B: 256 to 8192 TPU v5e"),
     RunSet("nemo-dense-h100", "NeMo 24.11 to 25.04, Llama 3, context 2, bf16: 8 to 2048 H100"),
-    RunSet("nemo-dense-h100-fp8", "NeMo 24.07 to 25.04, GPT-3 and Llama 3, context 1 and 2, FP8: 8 to 2048 H100"),
-    RunSet("nemo-long-h100-fp8", "NeMo 24.03, Llama 2 7B, sequences of 4,096 to 1,048,576, FP8: 4 to 1024 H100"),
-    RunSet("grok-h100", "NeMo 24.11 to 25.05 and Megatron-Core, Grok-1 and Mixtral, bf16: 8 to 2048 H100"),
+    RunSet(
+        "nemo-dense-h100-fp8",
+        "NeMo 24.07 to 25.04, GPT-3 and Llama 3, context 1 and 2, FP8: 8 to 2048 H100",
+    ),
+    RunSet(
+        "nemo-long-h100-fp8",
+        "NeMo 24.03, Llama 2 7B, sequences of 4,096 to 1,048,576, FP8: 4 to 1024 H100",
+    ),
+    RunSet(
+        "grok-h100",
+        "NeMo 24.11 to 25.05 and Megatron-Core, Grok-1 and Mixtral, bf16: 8 to 2048 H100",
+    ),
     RunSet("grok-h100-fp8", "NeMo 24.11 to 25.05, Grok-1, FP8: 8 to 2048 H100"),
-    RunSet("bridge-h100-fp8", "Megatron-Bridge 25.09 to 26.04 and Megatron-LM, Llama 3, FP8: 8 to 64 H100"),
-    RunSet("bridge-experts-h100-fp8", "Megatron-Bridge 25.09 to 26.06, Qwen3 30B-A3B, FP8: 16 H100"),
-    RunSet("finetune-h100", "NeMo and Megatron-Bridge, fine-tuning of all weights, bf16 and FP8: 8 to 32 H100"),
+    RunSet(
+        "bridge-h100-fp8",
+        "Megatron-Bridge 25.09 to 26.04 and Megatron-LM, Llama 3, FP8: 8 to 64 H100",
+    ),
+    RunSet(
+        "bridge-experts-h100-fp8", "Megatron-Bridge 25.09 to 26.06, Qwen3 30B-A3B, FP8: 16 H100"
+    ),
+    RunSet(
+        "finetune-h100",
+        "NeMo and Megatron-Bridge, fine-tuning of all weights, bf16 and FP8: 8 to 32 H100",
+    ),
     RunSet("maxtext-h100", "MaxText and PaxML on XLA, bf16: 16 to 2048 H100"),
     RunSet("maxtext-h100-fp8", "MaxText and PaxML on XLA, FP8: 16 to 2048 H100"),
-    RunSet("mpt-h100", "MosaicML llm-foundry, MPT, sequences of 512 to 65,536, bf16 and FP8: 8 to 512 H100"),
-    RunSet("torchtitan-h100", "torchtitan, tensor 8, bf16: 64 and 256 H100 capped at 500 W"),
-    RunSet("torchtitan-h100-fp8", "torchtitan, float8, context 1 to 8: 8 to 256 H100 capped at 500 W"),
     RunSet(
-        "torchtitan-rowwise-h100-fp8", "torchtitan, float8 with a scale for each row: 64 and 256 H100 capped at 500 W"
+        "mpt-h100",
+        "MosaicML llm-foundry, MPT, sequences of 512 to 65,536, bf16 and FP8: 8 to 512 H100",
+    ),
+    RunSet("torchtitan-h100", "torchtitan, tensor 8, bf16: 64 and 256 H100 capped at 500 W"),
+    RunSet(
+        "torchtitan-h100-fp8", "torchtitan, float8, context 1 to 8: 8 to 256 H100 capped at 500 W"
+    ),
+    RunSet(
+        "torchtitan-rowwise-h100-fp8",
+        "torchtitan, float8 with a scale for each row: 64 and 256 H100 capped at 500 W",
     ),
     RunSet("automodel-h100", "NeMo AutoModel on PyTorch FSDP2, bf16: 8 and 64 H100"),
 )

@@ -1,9 +1,9 @@
 """Chips of clusters against what is published and measured of them: area, power, sustained rate.
 
-A figure is ``fitted`` where a constant of the model was set by it, ``partly fitted`` where one of several was, or a
-flag of the chip was chosen with the figure in view, else ``predicted``. ``seen`` says whether the model could still
-change when the figure was first compared (docs/silicon.md lists every choice): chips of :data:`UNSEEN` were added after
-all constants were frozen.
+A figure is ``fitted`` where a constant of the model was set by it, ``partly fitted`` where one of
+several was, or a flag of the chip was chosen with the figure in view, else ``predicted``. ``seen``
+says whether the model could still change when the figure was first compared (docs/silicon.md lists
+every choice): chips of :data:`UNSEEN` were added after all constants were frozen.
 
     area    all dies, mm2                          power   of a large product at the clock held, W
     rate    of the measured product at the clock held, FLOP/s
@@ -30,8 +30,9 @@ Basis = Literal["fitted", "partly fitted", "predicted"]
 FITTED: frozenset[tuple[str, Figure]] = frozenset(
     {("a100-80gb", "area"), ("a100-pcie-80gb", "area"), ("tpu-v4i", "area"), ("a100-80gb", "rate")}
 )
-# AMD's interfaces are those of Aldebaran; operands shared in a cluster (H100, B200), the voltage's slope (MI325X over
-# MI300X) and the energy of a unit (TPU v4) were chosen with these figures in view.
+# AMD's interfaces are those of Aldebaran; operands shared in a cluster (H100, B200), the voltage's
+# slope (MI325X over MI300X) and the energy of a unit (TPU v4) were chosen with these figures in
+# view.
 PARTLY_FITTED: frozenset[tuple[str, Figure]] = frozenset(
     {
         ("aldebaran", "area"),
@@ -45,7 +46,9 @@ PARTLY_FITTED: frozenset[tuple[str, Figure]] = frozenset(
 )
 UNSEEN: frozenset[str] = frozenset({"ascend-910", "gc200", "gv100", "mi100", "mtia-v2", "wormhole"})
 # Sold with a die that is compared under another name: their areas and rates are no further figures.
-SAME_DIE: frozenset[str] = frozenset({"a100-40gb", "b300", "gb200", "gb300", "h100-500w", "h200", "h800"})
+SAME_DIE: frozenset[str] = frozenset(
+    {"a100-40gb", "b300", "gb200", "gb300", "h100-500w", "h200", "h800"}
+)
 LARGE = 8192
 # A die photo's parts, and ours.
 PARTS = (
@@ -79,9 +82,18 @@ class SiliconRow:
         return self.predicted / self.published - 1
 
 
-def _row(name: str, figure: Figure, predicted: float, published: float, upper_bound: bool = False) -> SiliconRow:
+def _row(
+    name: str, figure: Figure, predicted: float, published: float, upper_bound: bool = False
+) -> SiliconRow:
     return SiliconRow(
-        name, figure, "total", _basis(name, figure), name not in UNSEEN, predicted, published, upper_bound
+        name,
+        figure,
+        "total",
+        _basis(name, figure),
+        name not in UNSEEN,
+        predicted,
+        published,
+        upper_bound,
     )
 
 
@@ -103,7 +115,11 @@ def full_power_w(chip: Chip) -> float | None:
     held = clocked(chip)
     if chip.process is None or held is None:
         return None
-    return float(product_power_at(held.power, chip.process, min(chip.rated_clock_hz, chip.process.voltage.most_hz)))
+    return float(
+        product_power_at(
+            held.power, chip.process, min(chip.rated_clock_hz, chip.process.voltage.most_hz)
+        )
+    )
 
 
 def chip_rows(chip: Chip) -> Iterator[SiliconRow]:
@@ -128,7 +144,8 @@ def _parts(areas: Areas[float], die: str, name: str) -> Iterator[SiliconRow]:
         predicted = sum(ours[part] for part in parts)
         known = next(value for key, value in published.items() if key == component)
         yield SiliconRow(
-            name, "area", component, "fitted" if fitted else "predicted", True, predicted, known, False
+            name, "area", component, "fitted" if fitted else "predicted", True, predicted, known,
+            False
         )  # fmt: skip
 
 
@@ -143,7 +160,9 @@ class SiliconCheck:
 def check_silicon() -> SiliconCheck:
     """All bundled chips of clusters."""
     # As they are read: one that its limit would refuse is shown as refused.
-    chips = tuple(at_held_clock(with_nodes(stated_chip(*chip_keys(name)))) for name in cluster_chip_names())
+    chips = tuple(
+        at_held_clock(with_nodes(stated_chip(*chip_keys(name)))) for name in cluster_chip_names()
+    )
     rows = [row for chip in chips for row in chip_rows(chip)]
     areas = {chip.name: chip_areas(chip) for chip in chips}
     for die, name in PHOTOS:

@@ -4,14 +4,16 @@ With e_i = predicted_i / measured_i - 1 over the rows i of a set:
 
     median      of |e_i|            nine_tenths   their 90th percentile (linear between ranks)
     bias        mean of e_i         worst         the e_i that is farthest from 0
-    rank        mean over groups of at least three rows of Spearman's rank correlation of predicted and measured
-    regret      mean over groups of at least two rows of measured(the row predicted best) / min measured - 1
+    rank        mean over groups of at least three rows of Spearman's rank correlation of predicted
+                and measured
+    regret      mean over groups of at least two rows of measured(the row predicted best) / min
+                measured - 1
 
-Intervals of rank and regret hold four fifths of the means over groups drawn with repetition, as many as there are, from
-a stream with a fixed seed (:func:`interval`); one group has none.
+Intervals of rank and regret hold four fifths of the means over groups drawn with repetition, as
+many as there are, from a stream with a fixed seed (:func:`interval`); one group has none.
 
-A group holds the runs of one model, number of devices and batch. Equal values share the mean of their ranks; a group
-whose rows all measured or all predicted the same has no correlation.
+A group holds the runs of one model, number of devices and batch. Equal values share the mean of
+their ranks; a group whose rows all measured or all predicted the same has no correlation.
 """
 
 from collections.abc import Hashable, Sequence
@@ -36,8 +38,8 @@ WIDE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The figures of a set; ``rank`` and ``regret`` are None where no group is large enough, ``jobs`` are the groups
-    with a choice."""
+    """The figures of a set; ``rank`` and ``regret`` are None where no group is large enough,
+    ``jobs`` are the groups with a choice."""
 
     rows: int
     median: float
@@ -53,7 +55,8 @@ class Score:
 
 
 def interval(values: Sequence[float]) -> Interval | None:
-    """Where four fifths of the means of as many values lie, drawn with repetition; None of fewer than two."""
+    """Where four fifths of the means of as many values lie, drawn with repetition; None of fewer
+    than two."""
     if len(values) < LEAST_CHOSEN:
         return None
     drawn = np.random.default_rng(SEED).choice(np.asarray(values), size=(DRAWS, len(values)))
@@ -62,7 +65,8 @@ def interval(values: Sequence[float]) -> Interval | None:
 
 
 def ranks(values: Sequence[float]) -> NDArray[np.float64]:
-    """The place of every value in ascending order, from 0; equal ones share the mean of their places."""
+    """The place of every value in ascending order, from 0; equal ones share the mean of their
+    places."""
     given = np.asarray(values, dtype=np.float64)
     below = (given[None, :] < given[:, None]).sum(axis=1)
     same = (given[None, :] == given[:, None]).sum(axis=1)
@@ -83,7 +87,9 @@ def regret(measured: Sequence[float], predicted: Sequence[float]) -> float:
     return measured[chosen] / min(measured) - 1
 
 
-def score(measured: Sequence[float], predicted: Sequence[float], groups: Sequence[Hashable]) -> Score:
+def score(
+    measured: Sequence[float], predicted: Sequence[float], groups: Sequence[Hashable]
+) -> Score:
     """The figures of some rows; ``groups`` says which are alternatives of each other."""
     errors = [p / m - 1 for m, p in zip(measured, predicted, strict=True)]
     members: dict[Hashable, list[int]] = {}

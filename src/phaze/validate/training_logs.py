@@ -1,7 +1,8 @@
 """Seconds of a step from the lines that trainers print: Megatron-LM and torchtitan.
 
     Megatron-LM   ... elapsed time per iteration (ms): 1234.5 ...
-    torchtitan    step: 10  loss: ...  memory: 42.13GiB(44.5%)  tps: 5,762  ...      tokens a second of one device
+    torchtitan    step: 10  loss: ...  memory: 42.13GiB(44.5%)  tps: 5,762  ...      tokens a second
+                  of one device
 
 The first lines warm up; the median of all counts, which they hardly move. With tps a step takes
 batch x sequence / (tps x devices) seconds. Colours that a terminal would show are left out.
@@ -48,7 +49,9 @@ def read_log(text: str, where: str, tokens: int, devices: int) -> LoggedSteps:
         rates = [float(found.replace(",", "")) for found in TITAN.findall(plain)]
         seconds = [tokens / (rate * devices) for rate in rates if rate > 0]
     if not seconds:
-        raise InputError(where, "no line has a step of Megatron-LM or torchtitan", "give their logs, or a trace")
+        raise InputError(
+            where, "no line has a step of Megatron-LM or torchtitan", "give their logs, or a trace"
+        )
     step = median(seconds)
     if not LEAST_S < step < MOST_S:
         raise InputError(where, f"its median step is {step:.3g} s", "give the log of the run")

@@ -1,7 +1,8 @@
 """The runs that a folder holds: searches, fronts, sweeps and plans, finished or under way.
 
-A run is told by its files, a plan by its schema. Nothing is followed that is a link. A run has a key, a hash of its
-place in the folder, so that an address names no path and nothing outside of the folder can be asked for.
+A run is told by its files, a plan by its schema. Nothing is followed that is a link. A run has a
+key, a hash of its place in the folder, so that an address names no path and nothing outside of the
+folder can be asked for.
 """
 
 import os
@@ -33,7 +34,8 @@ SILENT_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A run: its key, place, kind, whether it is finished, running, stopped or damaged, and figures to list."""
+    """A run: its key, place, kind, whether it is finished, running, stopped or damaged, and figures
+    to list."""
 
     key: str
     path: Path
@@ -60,8 +62,15 @@ def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
     for place, folders, names in os.walk(root, followlinks=False):
         here = Path(place)
         depth = len(here.relative_to(root).parts)
-        folders[:] = sorted(one for one in folders if not one.startswith(".")) if depth < DEEPEST else []
-        yield here, sorted(one for one in names if (here / one).is_file() and not (here / one).is_symlink())
+        folders[:] = (
+            sorted(one for one in folders if not one.startswith(".")) if depth < DEEPEST else []
+        )
+        yield (
+            here,
+            sorted(
+                one for one in names if (here / one).is_file() and not (here / one).is_symlink()
+            ),
+        )
 
 
 def entries(root: Path) -> list[Entry]:
@@ -82,8 +91,8 @@ def entries(root: Path) -> list[Entry]:
 
 
 def _unfinished(here: Path, place: str, names: list[str]) -> Entry:
-    """A search without a result: under way if its course or its journal changed lately. While it bounds the space for
-    the first time it has no course yet."""
+    """A search without a result: under way if its course or its journal changed lately. While it
+    bounds the space for the first time it has no course yet."""
     kept = [here / name for name in names if name == PROGRESS or name.startswith(JOURNAL)]
     changed = max(path.stat().st_mtime for path in kept)
     status = "running" if time() - changed < SILENT_S else "stopped"
@@ -123,7 +132,10 @@ def _search(result: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
 
 def _front(front: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     what = f"{front['name']}: {', '.join(map(str, front['of']))}"
-    return what, {"designs": f"{len(front['points']):,}", "gap": gap_text(float(front["certificate"]["gap"]))}
+    return what, {
+        "designs": f"{len(front['points']):,}",
+        "gap": gap_text(float(front["certificate"]["gap"])),
+    }
 
 
 def _sweep(sweep: Mapping[str, Any]) -> tuple[str, dict[str, str]]:

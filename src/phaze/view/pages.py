@@ -1,4 +1,5 @@
-"""The pages that ``phaze view`` serves: the list, a run's own page, a search under way, two runs side by side."""
+"""The pages that ``phaze view`` serves: the list, a run's own page, a search under way, two runs
+side by side."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -26,7 +27,8 @@ from phaze.view.library import Entry, key_of, read_document
 
 PER_PAGE = 20
 """Rows of a list on a laptop screen."""
-# Figures of a chip that two runs are compared by: key, name, what one unit shown is in the file's, unit.
+# Figures of a chip that two runs are compared by: key, name, what one unit shown is in the file's,
+# unit.
 CHIP_ROWS = (
     ("area_mm2", "area", 1.0, "mm²"),
     ("design_power_w", "TDP", 1.0, "W"),
@@ -62,19 +64,31 @@ def list_page(root: str, runs: Sequence[Entry]) -> str:
 def run_page(run: Entry) -> str:
     """A run's own page, made from its files."""
     if run.status in ("running", "stopped"):
-        context = {"title": f"phaze view: {run.name}", "view": {"key": run.key, "name": run.name, "status": run.status}}
+        context = {
+            "title": f"phaze view: {run.name}",
+            "view": {"key": run.key, "name": run.name, "status": run.status},
+        }
         return rendered("live.html", context, ("view.js",), served=True)
     if run.kind == "search":
         return search_page(run_of(run.path))
     if run.kind == "front":
         document = front_in(run.path)[0]
-        return front_page(document, {at: f"/run/{run.key}/{at}" for at in range(len(document["points"]))}, run.name)
+        return front_page(
+            document,
+            {at: f"/run/{run.key}/{at}" for at in range(len(document["points"]))},
+            run.name,
+        )
     if run.kind == "sweep":
         document = sweep_in(run.path)
         points = (f"points/{at:03d}" for at in range(len(document["points"])))
         names = [point if run.name == "." else f"{run.name}/{point}" for point in points]
-        there = [(run.path / "points" / f"{at:03d}" / "result.json").is_file() for at in range(len(names))]
-        return sweep_page(document, {at: f"/run/{key_of(names[at])}" for at in range(len(names)) if there[at]})
+        there = [
+            (run.path / "points" / f"{at:03d}" / "result.json").is_file()
+            for at in range(len(names))
+        ]
+        return sweep_page(
+            document, {at: f"/run/{key_of(names[at])}" for at in range(len(names)) if there[at]}
+        )
     document, where = read_plan(str(run.path))
     return plan_page(document, where, launch_texts(document, where))
 
@@ -100,7 +114,9 @@ def live_document(run: Entry) -> dict[str, Any]:
 def _is_row(row: Any) -> bool:
     """Whether a row is numbers, or none where there is nothing yet."""
     numbers = isinstance(row, list) and len(row) == len(COLUMNS)
-    return numbers and all(one is None or (isinstance(one, int | float) and abs(one) < 1e30) for one in row)
+    return numbers and all(
+        one is None or (isinstance(one, int | float) and abs(one) < 1e30) for one in row
+    )
 
 
 def _pair(name: str, unit: str, first: float, second: float) -> tuple[str, ...]:
@@ -110,21 +126,33 @@ def _pair(name: str, unit: str, first: float, second: float) -> tuple[str, ...]:
 
 def _result(run: Entry) -> Mapping[str, Any]:
     if run.kind != "search" or run.status != "finished":
-        raise InputError(run.name, f"this is a {run.status} {run.kind}", "compare two finished searches")
+        raise InputError(
+            run.name, f"this is a {run.status} {run.kind}", "compare two finished searches"
+        )
     return read_result(Path(run.path))
 
 
 def compare_page(first: Entry, second: Entry) -> str:
     """Two searches side by side: their chips, and every model that both have."""
     a, b = _result(first), _result(second)
-    rows = [_pair(name, unit, a["chip"][key] / scale, b["chip"][key] / scale) for key, name, scale, unit in CHIP_ROWS]
+    rows = [
+        _pair(name, unit, a["chip"][key] / scale, b["chip"][key] / scale)
+        for key, name, scale, unit in CHIP_ROWS
+    ]
     models = {model["name"]: model for model in b["models"]}
     for model in a["models"]:
         other = models.get(model["name"])
         if other is not None:
-            for key, name, scale in (("throughput_per_s", "sequences/s", 1.0), ("mfu", "MFU, %", 0.01)):
-                rows.append(_pair(f"{model['name']}: {name}", "", model[key] / scale, other[key] / scale))
-    rows.append(_pair("proved gap", "%", 100 * a["certificate"]["gap"], 100 * b["certificate"]["gap"]))
+            for key, name, scale in (
+                ("throughput_per_s", "sequences/s", 1.0),
+                ("mfu", "MFU, %", 0.01),
+            ):
+                rows.append(
+                    _pair(f"{model['name']}: {name}", "", model[key] / scale, other[key] / scale)
+                )
+    rows.append(
+        _pair("proved gap", "%", 100 * a["certificate"]["gap"], 100 * b["certificate"]["gap"])
+    )
     alone = sorted({model["name"] for model in a["models"]} ^ set(models))
     notes = [f"Only one of them has: {', '.join(alone)}."] if alone else []
     pages = [Link(run.name, f"/run/{run.key}") for run in (first, second)]

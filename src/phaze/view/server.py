@@ -1,8 +1,10 @@
-"""The server of ``phaze view``: for one person, on the loopback address, with a token, and nothing is ever written.
+"""The server of ``phaze view``: for one person, on the loopback address, with a token, and nothing
+is ever written.
 
-Python's own http.server is enough: six addresses, GET alone, no state but a cache of pages. A request must name this
-host and port (so that no page of another site can be made to ask for it) and carry the token, in the address once and
-then in a cookie that scripts cannot read and other sites do not send. Pages are made one at a time.
+Python's own http.server is enough: six addresses, GET alone, no state but a cache of pages. A
+request must name this host and port (so that no page of another site can be made to ask for it) and
+carry the token, in the address once and then in a cookie that scripts cannot read and other sites
+do not send. Pages are made one at a time.
 """
 
 import re
@@ -19,7 +21,14 @@ from urllib.parse import parse_qs, urlsplit
 from phaze.documents import dumps
 from phaze.errors import PhazeError
 from phaze.view.library import Entry, entries
-from phaze.view.pages import compare_page, fault_page, list_page, live_document, point_page, run_page
+from phaze.view.pages import (
+    compare_page,
+    fault_page,
+    list_page,
+    live_document,
+    point_page,
+    run_page,
+)
 
 LOOPBACK = "127.0.0.1"
 HTML, JSON = "text/html; charset=utf-8", "application/json"
@@ -48,7 +57,8 @@ class ViewServer(ThreadingHTTPServer):
         self.hosts = frozenset({f"{LOOPBACK}:{self.server_port}", f"localhost:{self.server_port}"})
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A reader that has gone is no fault of the server; of any other fault there is a traceback."""
+        """A reader that has gone is no fault of the server; of any other fault there is a
+        traceback."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -58,7 +68,8 @@ class ViewServer(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_port}/?token={self.token}"
 
     def page_of(self, run: Entry, design: int | None = None) -> str:
-        """A run's page, or that of a design of a front; a finished one is made once while it stays as it is."""
+        """A run's page, or that of a design of a front; a finished one is made once while it stays
+        as it is."""
         if run.status != "finished":
             return run_page(run)
         with self.making:
@@ -86,7 +97,9 @@ class ViewHandler(BaseHTTPRequestHandler):
         if self._is_token(asked.get("token", "")):
             return self._welcome(parts.path)
         if not self._is_token(self._cookie()):
-            return self._send(403, HTML, "open the address that phaze view printed: it holds the token")
+            return self._send(
+                403, HTML, "open the address that phaze view printed: it holds the token"
+            )
         try:
             self._answer(parts.path.strip("/").split("/"), asked)
         except PhazeError as fault:
@@ -100,14 +113,22 @@ class ViewHandler(BaseHTTPRequestHandler):
         if steps == [""]:
             page = lambda: (HTML, list_page(str(self.server.root), runs))  # noqa: E731
         elif steps == ["runs.json"]:
-            page = lambda: (JSON, dumps({"runs": [{"key": one.key, "status": one.status} for one in runs]}))  # noqa: E731
+            page = lambda: (  # noqa: E731
+                JSON,
+                dumps({"runs": [{"key": one.key, "status": one.status} for one in runs]}),
+            )
         elif len(steps) == 2 and steps[1] in known:
             run = known[steps[1]]
             if steps[0] == "run":
                 page = lambda: (HTML, self.server.page_of(run))  # noqa: E731
             elif steps[0] == "live":
                 page = lambda: (JSON, dumps(live_document(run)))  # noqa: E731
-        elif len(steps) == 3 and steps[0] == "run" and steps[1] in known and DESIGN.fullmatch(steps[2]):
+        elif (
+            len(steps) == 3
+            and steps[0] == "run"
+            and steps[1] in known
+            and DESIGN.fullmatch(steps[2])
+        ):
             page = lambda: (HTML, self.server.page_of(known[steps[1]], int(steps[2])))  # noqa: E731
         elif steps == ["compare"] and asked.get("a") in known and asked.get("b") in known:
             page = lambda: (HTML, compare_page(known[asked["a"]], known[asked["b"]]))  # noqa: E731
@@ -133,8 +154,13 @@ class ViewHandler(BaseHTTPRequestHandler):
     def _welcome(self, path: str) -> None:
         """Keep the token in a cookie, and out of the address."""
         self.send_response(303)
-        self.send_header("Location", path if path.startswith("/") and not path.startswith("//") else "/")
-        self.send_header("Set-Cookie", f"{self._cookie_name()}={self.server.token}; HttpOnly; SameSite=Strict; Path=/")
+        self.send_header(
+            "Location", path if path.startswith("/") and not path.startswith("//") else "/"
+        )
+        self.send_header(
+            "Set-Cookie",
+            f"{self._cookie_name()}={self.server.token}; HttpOnly; SameSite=Strict; Path=/",
+        )
         self._end(b"")
 
     def _send(self, code: int, kind: str, text: str) -> None:

@@ -1,4 +1,5 @@
-"""fp32: a layer in 32 bits, its products at the chip's rate for them, its bytes doubled but for casts that are none."""
+"""fp32: a layer in 32 bits, its products at the chip's rate for them, its bytes doubled but for
+casts that are none."""
 
 import pytest
 
@@ -13,10 +14,13 @@ from phaze.hardware.stack import require_priced
 from tests.keys.small import run
 
 SIZES = {
-    "hidden": 256, "layers": 2, "heads": 8, "kv_heads": 2, "head_dim": 32, "mlp": 512, "vocabulary": 1024,
+    "hidden": 256, "layers": 2, "heads": 8, "kv_heads": 2, "head_dim": 32, "mlp": 512,
+    "vocabulary": 1024,
     "sequence": 128,
 }  # fmt: skip
-MODEL = load_family("llama", SIZES, tensor=2, microbatch=1, sequence_parallel=True, attention="fused")
+MODEL = load_family(
+    "llama", SIZES, tensor=2, microbatch=1, sequence_parallel=True, attention="fused"
+)
 
 
 def _flops(layer: Layer) -> int:
@@ -27,10 +31,16 @@ def _flops(layer: Layer) -> int:
 def test_a_layer_in_32_bits_multiplies_as_much_and_holds_at_most_twice(layer: Layer) -> None:
     wide = wide_layer(layer)
     assert _flops(wide) == _flops(layer)
-    assert wide.parameter_elements == layer.parameter_elements and wide.parameter_bytes == 2 * layer.parameter_bytes
+    assert (
+        wide.parameter_elements == layer.parameter_elements
+        and wide.parameter_bytes == 2 * layer.parameter_bytes
+    )
     for mode in ("none", "selective", "full"):
         narrow, own = getattr(layer, mode), getattr(wide, mode)
-        assert narrow.saved_bytes <= own.saved_bytes <= 2 * narrow.saved_bytes or narrow.saved_bytes == 0
+        assert (
+            narrow.saved_bytes <= own.saved_bytes <= 2 * narrow.saved_bytes
+            or narrow.saved_bytes == 0
+        )
     sizes = {tensor.id: tensor.element_bytes for tensor in layer.forward.tensors}
     sent = {op.id: op.size("bytes") for op in wide.forward.operators if op.core == "network"}
     for op in layer.forward.operators:
@@ -47,11 +57,21 @@ def test_no_operator_of_32_bits_reads_what_nobody_made() -> None:
                 assert {access.tensor for access in op.reads} <= made
                 made |= {access.tensor for access in op.writes}
             assert set(graph.outputs) <= made
-        assert not any(tensor.element_bytes == 2 for tensor in (*wide.forward.tensors, *wide.backward.tensors))
+        assert not any(
+            tensor.element_bytes == 2 for tensor in (*wide.forward.tensors, *wide.backward.tensors)
+        )
 
 
 def test_products_in_32_bits_take_twice_as_long_where_arrays_are_half_as_fast() -> None:
-    sizes = {**SIZES, "hidden": 4096, "heads": 32, "head_dim": 128, "kv_heads": 8, "mlp": 14336, "sequence": 4096}
+    sizes = {
+        **SIZES,
+        "hidden": 4096,
+        "heads": 32,
+        "head_dim": 128,
+        "kv_heads": 8,
+        "mlp": 14336,
+        "sequence": 4096,
+    }
     model = load_family("llama", sizes, tensor=1, microbatch=1, attention="fused")
     setting = Setting(load_chip("h100"), load_cluster("dgx-h100"), load_stack("megatron-core"))
     wide = Setting(setting.chip, setting.cluster, setting.stack, precision="fp32")
@@ -63,13 +83,18 @@ def test_a_run_in_fp32_is_slower_and_holds_more_and_its_state_is_16_bytes_a_para
     import phaze
 
     narrow, wide = (
-        phaze.price(run(chip="h100", cluster="dgx-h100", stack="megatron-core", precision=precision)).document
+        phaze.price(
+            run(chip="h100", cluster="dgx-h100", stack="megatron-core", precision=precision)
+        ).document
         for precision in ("bf16", "fp32")
     )
     assert wide["batch_s"] > narrow["batch_s"]
     first, second = (document["stages"][0]["memory"] for document in (narrow, wide))
     assert second["activations"] > first["activations"]
-    state = [sum(memory[name] for name in ("parameters", "gradients", "optimizer")) for memory in (first, second)]
+    state = [
+        sum(memory[name] for name in ("parameters", "gradients", "optimizer"))
+        for memory in (first, second)
+    ]
     assert state[1] == pytest.approx(state[0] * 16 / 18, rel=0.02)
 
 

@@ -11,7 +11,8 @@ Network = tuple[list[int], set[int], set[int], dict[int, list[int]], dict[int, i
 
 
 def network(seed: int) -> Network:
-    """A random graph of tensors in a runnable order: wanted, sources, what each is made from, sizes."""
+    """A random graph of tensors in a runnable order: wanted, sources, what each is made from,
+    sizes."""
     rng = random.Random(seed)
     n = rng.randint(1, 9)
     made = {t: sorted(rng.sample(range(t), rng.randint(0, min(t, 3)))) for t in range(n)}
@@ -21,10 +22,13 @@ def network(seed: int) -> Network:
 
 
 def enough(kept: set[int], wanted: set[int], sources: set[int], made: dict[int, list[int]]) -> bool:
-    """Whether everything wanted is kept or can be made from what is: sources are not there unless kept."""
+    """Whether everything wanted is kept or can be made from what is: sources are not there unless
+    kept."""
 
     def there(tensor: int) -> bool:
-        return tensor in kept or (tensor not in sources and all(there(operand) for operand in made[tensor]))
+        return tensor in kept or (
+            tensor not in sources and all(there(operand) for operand in made[tensor])
+        )
 
     return all(there(tensor) for tensor in wanted)
 

@@ -10,20 +10,40 @@ from phaze.graph.saved.regions import MODULES
 from phaze.graph.saved.rules import SAVES, Saves, flow_of, logits
 from phaze.graph.supply.point import Rank
 
-NAMES = ("llama2-7b", "llama3-8b", "llama3-70b", "mixtral-8x7b", "gpt3-175b", "bert-large", "t5-large", "vit-large")
+NAMES = (
+    "llama2-7b",
+    "llama3-8b",
+    "llama3-70b",
+    "mixtral-8x7b",
+    "gpt3-175b",
+    "bert-large",
+    "t5-large",
+    "vit-large",
+)
 # Bytes a token and unit of width. A Llama-3 8B block by count: 2 + 2 (norm and its result), 2 + 1
-# (queries, keys and values), 2 (attention), 2 + 2, 4 x 3.5 (gate, up), 2 x 3.5 (their product) and statistics.
+# (queries, keys and values), 2 (attention), 2 + 2, 4 x 3.5 (gate, up), 2 x 3.5 (their product) and
+# statistics.
 COUNTED = {
     "llama2-7b": (45.5, 32.2, 22.8),
     "llama3-8b": (52.0, 34.0, 23.0),
     "llama3-70b": (52.0, 33.5, 22.5),
     "mixtral-8x7b": (88.1, 59.0, 45.1),
 }
-HIDDEN = {"llama2-7b": 4096, "llama3-8b": 4096, "llama3-70b": 8192, "mixtral-8x7b": 4096, "gpt3-175b": 12288}
+HIDDEN = {
+    "llama2-7b": 4096,
+    "llama3-8b": 4096,
+    "llama3-70b": 8192,
+    "mixtral-8x7b": 4096,
+    "gpt3-175b": 12288,
+}
 
 
-def model(name: str, tensor: int = 1, attention: Attention = "fused", sequence: int | None = None) -> Model:
-    return sources.load(sources.ModelRequest(name, rank=Rank(tensor, 1, sequence, attention, tensor > 1)))
+def model(
+    name: str, tensor: int = 1, attention: Attention = "fused", sequence: int | None = None
+) -> Model:
+    return sources.load(
+        sources.ModelRequest(name, rank=Rank(tensor, 1, sequence, attention, tensor > 1))
+    )
 
 
 def block(own: Model) -> Layer:
@@ -53,7 +73,9 @@ def test_a_gpt_block_keeps_34_h_with_fused_attention() -> None:
 @pytest.mark.parametrize("attention", ["eager", "fused"])
 @pytest.mark.parametrize("tensor", [1, 2])
 @pytest.mark.parametrize("name", NAMES)
-def test_no_rule_keeps_more_than_eager_pytorch_saves(name: str, tensor: int, attention: Attention) -> None:
+def test_no_rule_keeps_more_than_eager_pytorch_saves(
+    name: str, tensor: int, attention: Attention
+) -> None:
     for layer in model(name, tensor, attention).layers:
         assert kept_bytes(layer, "trace") == layer.none.saved_bytes
         for rule in ("kernels", "mincut"):
@@ -62,7 +84,9 @@ def test_no_rule_keeps_more_than_eager_pytorch_saves(name: str, tensor: int, att
 
 @pytest.mark.parametrize("rule", SAVES)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_mode_that_keeps_less_holds_no_more_with_one_microbatch_in_flight(name: str, rule: Saves) -> None:
+def test_a_mode_that_keeps_less_holds_no_more_with_one_microbatch_in_flight(
+    name: str, rule: Saves
+) -> None:
     keeping = Keeping(rule, 6.0, "scores", MODULES)
     for layer in model(name, 2, "eager").layers:
         modes = Modes(layer, keeping)
@@ -106,8 +130,11 @@ def test_megatron_modules_of_a_llama_block_drop_what_they_say() -> None:
     modes = Modes(layer, Keeping("kernels", None, "scores", MODULES))
     token = 4096 * 4096
     assert set(modes.regions) == {"core_attn", "layernorm", "mlp"}
-    saved = {name: (modes.none_bytes - modes.of(name).saved_bytes) / token for name in modes.regions}
-    # Attention keeps its result for the next product; both norms' results; gate, up and their product.
+    saved = {
+        name: (modes.none_bytes - modes.of(name).saved_bytes) / token for name in modes.regions
+    }
+    # Attention keeps its result for the next product; both norms' results; gate, up and their
+    # product.
     assert saved == pytest.approx({"core_attn": 0.03125, "layernorm": 4.0, "mlp": 21.0})
     kinds = [op.kind for op in modes.of("mlp").rerun.operators]
     assert kinds == ["product", "silu", "product", "multiply"]
@@ -123,7 +150,8 @@ def test_megatron_modules_of_experts() -> None:
 
 
 def test_operator_level_selective_keeps_every_second_product() -> None:
-    """Inputs 2, queries 2, values 0.5, attention 2, gate 7, down 2 bytes a token and unit of width, and statistics."""
+    """Inputs 2, queries 2, values 0.5, attention 2, gate 7, down 2 bytes a token and unit of width,
+    and statistics."""
     layer = block(model("llama3-8b", sequence=4096))
     mode = Modes(layer, Keeping("mincut", None, "operators")).selective()
     assert mode.saved_bytes / 4096**2 == pytest.approx(15.5 + 0.03125)

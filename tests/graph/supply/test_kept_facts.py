@@ -18,7 +18,9 @@ def test_a_kept_plan_is_read_back(tmp_path: Path) -> None:
     assert known is not None and known.facts.shards
 
 
-@pytest.mark.parametrize("plan", [{}, {**PLAN, "cut": []}, {**PLAN, "sequence_parallel": "yes"}, {"cut": 3}])
+@pytest.mark.parametrize(
+    "plan", [{}, {**PLAN, "cut": []}, {**PLAN, "sequence_parallel": "yes"}, {"cut": 3}]
+)
 def test_a_kept_plan_that_is_none_is_made_again(plan: object, tmp_path: Path) -> None:
     kept = GraphCache(tmp_path)
     kept.remember("my.py:build", Facts("my.py:build", 32, None, False, (1, 2), plan=PLAN), [])

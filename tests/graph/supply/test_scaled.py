@@ -27,13 +27,15 @@ POINTS = [
 
 @pytest.fixture(scope="module")
 def graphs() -> dict[Point, Model]:
-    """Graphs of a decoder whose vocabulary (32,000) is looked up in part at small microbatches and as a whole at
-    large ones."""
+    """Graphs of a decoder whose vocabulary (32,000) is looked up in part at small microbatches and
+    as a whole at large ones."""
     supply = Bundled("llama2-7b")
     return {point: supply.model(point) for point in POINTS}
 
 
-def test_microbatches_between_two_traces_have_the_graphs_that_a_trace_gives(graphs: dict[Point, Model]) -> None:
+def test_microbatches_between_two_traces_have_the_graphs_that_a_trace_gives(
+    graphs: dict[Point, Model],
+) -> None:
     sampling = sampled(POINTS)
     assert len(sampling.first) == 16 and len(sampling.scaled) == 9
     found = sampling.predicted({point: graphs[point] for point in sampling.first})
@@ -53,15 +55,25 @@ def test_two_microbatches_are_both_traced() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "wanted"),
-    [((30, 240), None, 60), ((7, 7), None, 7), ((100, 6400), None, 400), ((50, 330), None, 90), ((30, 100), 100, 60)],
+    [
+        ((30, 240), None, 60),
+        ((7, 7), None, 7),
+        ((100, 6400), None, 400),
+        ((50, 330), None, 90),
+        ((30, 100), 100, 60),
+    ],
     ids=["in proportion", "the same", "squared", "a part of it", "rows of a table"],
 )
-def test_a_size_grows_as_two_traces_say(low: tuple[int, int], high: int | None, wanted: int) -> None:
+def test_a_size_grows_as_two_traces_say(
+    low: tuple[int, int], high: int | None, wanted: int
+) -> None:
     most = None if high is None else (high, high)
     assert GraphScale(2, 16, 4).size(*low, most) == wanted
 
 
-@pytest.mark.parametrize("sizes", [(30, 20), (10, 231), (2, 17)], ids=["shrinks", "more than in proportion", "broken"])
+@pytest.mark.parametrize(
+    "sizes", [(30, 20), (10, 231), (2, 17)], ids=["shrinks", "more than in proportion", "broken"]
+)
 def test_a_size_that_no_rule_gives_is_traced(sizes: tuple[int, int]) -> None:
     with pytest.raises(UnscaledError):
         GraphScale(2, 16, 4).size(*sizes)
@@ -74,18 +86,25 @@ def test_where_the_check_differs_by_one_number_every_microbatch_is_traced(
     check = next(point for point in odd if point.microbatch == 4)
     first = odd[check].layers[0]
     odd[check] = replace(
-        odd[check], layers=(replace(first, shared_bytes=first.shared_bytes + 8), *odd[check].layers[1:])
+        odd[check],
+        layers=(replace(first, shared_bytes=first.shared_bytes + 8), *odd[check].layers[1:]),
     )
     assert _traced(odd, tmp_path / "odd", monkeypatch) == [4, 1]
     assert _traced({p: graphs[p] for p in odd}, tmp_path / "even", monkeypatch) == [4]
 
 
-def _traced(graphs: Mapping[Point, Model], folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many points are traced, round by round, until all of ``graphs`` are there; a second command traces none."""
+def _traced(
+    graphs: Mapping[Point, Model], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[int]:
+    """How many points are traced, round by round, until all of ``graphs`` are there; a second
+    command traces none."""
     asked: list[int] = []
 
     def trace(
-        shop: Workshop, points: Sequence[Point], keep: Callable[[Point, Mapping[str, Any]], None], watch: object
+        shop: Workshop,
+        points: Sequence[Point],
+        keep: Callable[[Point, Mapping[str, Any]], None],
+        watch: object,
     ) -> dict[Point, InputError]:
         asked.append(len(points))
         for point in points:

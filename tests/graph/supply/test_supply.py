@@ -119,14 +119,19 @@ def captured():
 """
 
 
-def test_why_a_model_has_no_graph_at_a_point_is_kept_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_a_model_has_no_graph_at_a_point_is_kept_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept, asked = GraphCache(tmp_path), list[int]()
     known = kept.remember("my.py:build", Facts("my.py:build", 32, None, False, (1, 2)), [])
 
     def refuse(shop: Workshop, points: Sequence[Point], *rest: object) -> dict[Point, InputError]:
         asked.append(len(points))
         slow = EndedError("my.py:build", "its code did not end within 1 s")
-        return {point: slow if point.tensor == 1 else InputError("my.py", "2 heads", "use 1") for point in points}
+        return {
+            point: slow if point.tensor == 1 else InputError("my.py", "2 heads", "use 1")
+            for point in points
+        }
 
     monkeypatch.setattr(Workshop, "trace", refuse)
     monkeypatch.setattr(supplying, "need_torch", lambda *rest, **more: None)
@@ -137,7 +142,9 @@ def test_why_a_model_has_no_graph_at_a_point_is_kept_too(tmp_path: Path, monkeyp
     assert asked == [2, 1], "a process that was stopped is asked again, a refusal is not"
 
 
-def test_a_kept_graph_is_read_as_it_was_written_and_checked_where_somebody_changed_it(tmp_path: Path) -> None:
+def test_a_kept_graph_is_read_as_it_was_written_and_checked_where_somebody_changed_it(
+    tmp_path: Path,
+) -> None:
     kept, point = GraphCache(tmp_path), Point(1, 1, 128, "eager", False)
     known = kept.remember("my.py:build", Facts("my.py:build", 128, None, False, (1,)), [])
     graph = load_model("bert-large", 1, 1, 128)
@@ -174,7 +181,9 @@ def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
     first.prepare(points, lambda done, total, what: seen.append((done, total)))
     first.close()
     assert seen == [(1, 3), (2, 3), (3, 3)]
-    assert first.facts.sequence == 32 and not first.facts.fixed and first.facts.widths == (1, 2, 4, 8)
+    assert (
+        first.facts.sequence == 32 and not first.facts.fixed and first.facts.widths == (1, 2, 4, 8)
+    )
     assert [first.model(point).microbatch for point in points] == [1, 2, 2]
     assert first.model(points[2]).sequence == 16 and len(first.model(points[0]).calls) == 5
     assert capfd.readouterr().out == ""
@@ -198,8 +207,12 @@ def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
     for file in (tmp_path / "graphs").iterdir():
         file.write_text("{", encoding="utf-8")
     known = kept.cached_model(place)
-    assert known is not None and kept.load(known, points[0]) is None, "what cannot be read is traced anew"
-    assert kept.clear() == 1 + 2 * 3 and not kept.entries(), "the model's file, three graphs and their digests"
+    assert known is not None and kept.load(known, points[0]) is None, (
+        "what cannot be read is traced anew"
+    )
+    assert kept.clear() == 1 + 2 * 3 and not kept.entries(), (
+        "the model's file, three graphs and their digests"
+    )
 
 
 @pytest.mark.parametrize("way", ["another PYTHONPATH", "another folder", "another environment"])
@@ -209,8 +222,12 @@ def test_the_cache_tells_two_packages_of_one_name_apart(
     """A package is what Python would import here: the file is a part of its name in the cache."""
     for folder in ("first", "second"):
         (tmp_path / folder / "netbuilder").mkdir(parents=True)
-        (tmp_path / folder / "netbuilder" / "__init__.py").write_text("raise SystemExit('this code ran')\n", "utf-8")
-        (tmp_path / folder / "netbuilder" / "net.py").write_text(f"WHERE = '{folder}'\n", encoding="utf-8")
+        (tmp_path / folder / "netbuilder" / "__init__.py").write_text(
+            "raise SystemExit('this code ran')\n", "utf-8"
+        )
+        (tmp_path / folder / "netbuilder" / "net.py").write_text(
+            f"WHERE = '{folder}'\n", encoding="utf-8"
+        )
 
     def goes_to(folder: str) -> None:
         if way == "another PYTHONPATH":
@@ -222,8 +239,14 @@ def test_the_cache_tells_two_packages_of_one_name_apart(
 
     kept, place = GraphCache(tmp_path / "cache"), "netbuilder.net:build"
     goes_to("first")
-    assert import_path.module_file("netbuilder.net") == str(tmp_path / "first" / "netbuilder" / "net.py")
-    kept.remember(place, Facts(place, 32, None, False, (1,)), [str(tmp_path / "first" / "netbuilder" / "net.py")])
+    assert import_path.module_file("netbuilder.net") == str(
+        tmp_path / "first" / "netbuilder" / "net.py"
+    )
+    kept.remember(
+        place,
+        Facts(place, 32, None, False, (1,)),
+        [str(tmp_path / "first" / "netbuilder" / "net.py")],
+    )
     assert kept.cached_model(place) is not None
     goes_to("second")
     assert kept.cached_model(place) is None, "the answer would be another package's model"
@@ -242,7 +265,9 @@ def test_the_code_of_a_package_that_is_installed_is_watched_too(
 
     importlib.import_module("installed_net")
     assert str(folder / "installed_net.py") in own_files("installed_net:build")
-    assert str(folder / "installed_net.py") not in own_files(f"{__file__}:build"), "what is not its own"
+    assert str(folder / "installed_net.py") not in own_files(f"{__file__}:build"), (
+        "what is not its own"
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,16 +278,24 @@ def test_the_code_of_a_package_that_is_installed_is_watched_too(
         ("captured", 2, "to match target batch_size (8). (model.py:"),
         ("frozen", 1, "its result depends on no parameter that is trained"),
         ("driven", 1, "cuda"),
-        ("unbuilt", 1, "the model raised RuntimeError: the kernel is not built: run make (model.py:74)"),
+        (
+            "unbuilt",
+            1,
+            "the model raised RuntimeError: the kernel is not built: run make (model.py:74)",
+        ),
     ],
 )
-def test_code_that_fails_keeps_its_message_and_its_line(own: Path, function: str, microbatch: int, said: str) -> None:
+def test_code_that_fails_keeps_its_message_and_its_line(
+    own: Path, function: str, microbatch: int, said: str
+) -> None:
     bench, place = Bench(), f"{own / 'model.py'}:{function}"
     found = answer(bench, {"open": place})
     if "facts" in found:
         found = answer(bench, _point(microbatch, 8).document())
     assert said in found["problem"]
-    assert function != "captured" or found["remedy"].startswith("let the function take microbatch=1")
+    assert function != "captured" or found["remedy"].startswith(
+        "let the function take microbatch=1"
+    )
     assert function != "unbuilt" or found["remedy"] == "", "another microbatch would not help"
     assert function != "driven" or "a trace needs no GPU" in found["remedy"]
     assert found["where"] == place
@@ -272,7 +305,13 @@ def test_a_compiled_model_is_traced_as_it_was_written(own: Path) -> None:
     bench = Bench()
     assert "facts" in answer(bench, {"open": f"{own / 'model.py'}:compiled"})
     graph = answer(bench, _point(1, 8).document())["graph"]
-    assert [call[1] for call in graph["calls"]] == ["prologue", "blocks.0", "blocks.1", "blocks.2", "epilogue"]
+    assert [call[1] for call in graph["calls"]] == [
+        "prologue",
+        "blocks.0",
+        "blocks.1",
+        "blocks.2",
+        "epilogue",
+    ]
 
 
 def test_a_checkpoint_in_the_code_is_a_plain_call() -> None:
@@ -289,7 +328,9 @@ def test_a_checkpoint_in_the_code_is_a_plain_call() -> None:
         ("asks", "the function raised EOFError: EOF when reading a line (model.py:63)"),
     ],
 )
-def test_code_that_dies_or_hangs_is_one_sentence(own: Path, tmp_path: Path, function: str, said: str) -> None:
+def test_code_that_dies_or_hangs_is_one_sentence(
+    own: Path, tmp_path: Path, function: str, said: str
+) -> None:
     place = f"{own / 'model.py'}:{function}"
     supply = Traced(place, GraphCache(tmp_path), workers=1)
     supply.workshop = Workshop(place, 1, limit_s=8.0 if function == "hangs" else 100.0)
@@ -301,7 +342,10 @@ def test_code_that_dies_or_hangs_is_one_sentence(own: Path, tmp_path: Path, func
 
 def test_every_place_of_a_model_that_prints_is_shown_once_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "talks.py"
-    file.write_text("def talk(out, words):\n    print(words, file=out)\n    print(1, 2, file=out)\n", encoding="utf-8")
+    file.write_text(
+        "def talk(out, words):\n    print(words, file=out)\n    print(1, 2, file=out)\n",
+        encoding="utf-8",
+    )
     talks: dict[str, Any] = {}
     exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), talks)
     shown = io.StringIO()
@@ -330,7 +374,9 @@ def test_what_is_named_decides_where_a_model_comes_from(tmp_path: Path) -> None:
         supply_of("bert-larg")
 
 
-def test_the_cache_lies_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_lies_where_the_user_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PHAZE_CACHE", str(tmp_path))
     assert caching.cache_folder() == tmp_path
     monkeypatch.delenv("PHAZE_CACHE")

@@ -30,7 +30,9 @@ class Net(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
 
 
-def _made(block: Callable[[], nn.Module], tied: bool = False, device: str = "cpu") -> Callable[..., Any]:
+def _made(
+    block: Callable[[], nn.Module], tied: bool = False, device: str = "cpu"
+) -> Callable[..., Any]:
     def build(microbatch: int = 2, sequence: int = 16) -> Any:
         with torch.device(device):
             tokens = torch.zeros(microbatch, sequence, dtype=torch.long)
@@ -50,18 +52,24 @@ class Mlp(nn.Module):
 
 
 class Plain(Mlp):
-    """One map for query, key and value, split by size; a causal mask in a buffer; the hidden size in views."""
+    """One map for query, key and value, split by size; a causal mask in a buffer; the hidden size
+    in views."""
 
     def __init__(self) -> None:
         super().__init__()
         self.first = nn.LayerNorm(HIDDEN)
-        self.qkv, self.out, self.drop = nn.Linear(HIDDEN, 3 * HIDDEN), nn.Linear(HIDDEN, HIDDEN), nn.Dropout(0.1)
+        self.qkv, self.out, self.drop = (
+            nn.Linear(HIDDEN, 3 * HIDDEN),
+            nn.Linear(HIDDEN, HIDDEN),
+            nn.Dropout(0.1),
+        )
         self.register_buffer("mask", torch.tril(torch.ones(64, 64)).view(1, 1, 64, 64))
 
     def forward(self, x: Tensor) -> Any:
         b, s, h = x.size()
         q, k, v = (
-            part.view(b, s, HEADS, h // HEADS).transpose(1, 2) for part in self.qkv(self.first(x)).split(h, dim=2)
+            part.view(b, s, HEADS, h // HEADS).transpose(1, 2)
+            for part in self.qkv(self.first(x)).split(h, dim=2)
         )
         scores = (q @ k.transpose(-2, -1)) / math.sqrt(k.size(-1))
         assert isinstance(self.mask, Tensor)
@@ -71,7 +79,8 @@ class Plain(Mlp):
 
 
 class Stacked(nn.Module):
-    """Query, key and value stand one after the other (3, heads, width), or head by head (heads, 3, width)."""
+    """Query, key and value stand one after the other (3, heads, width), or head by head (heads, 3,
+    width)."""
 
     def __init__(self, by_head: bool) -> None:
         super().__init__()
@@ -91,7 +100,8 @@ class Stacked(nn.Module):
 
 
 class Grouped(Mlp):
-    """Two heads of keys and values for four of queries; a norm of each head, or over all of them."""
+    """Two heads of keys and values for four of queries; a norm of each head, or over all of
+    them."""
 
     def __init__(self, over_all: bool = False) -> None:
         super().__init__()
@@ -101,7 +111,11 @@ class Grouped(Mlp):
     def forward(self, x: Tensor) -> Any:
         b, s, _ = x.shape
         y = self.norm(x)
-        q = self.query_norm(self.q(y)).view(b, s, HEADS, -1) if self.over_all else self.q(y).view(b, s, HEADS, -1)
+        q = (
+            self.query_norm(self.q(y)).view(b, s, HEADS, -1)
+            if self.over_all
+            else self.q(y).view(b, s, HEADS, -1)
+        )
         q = q if self.over_all else self.query_norm(q)
         k, v = self.kv(y).view(b, s, 2, 2, WIDTH).unbind(2)
         k = k[:, :, :, None, :].expand(b, s, 2, 2, WIDTH).reshape(b, s, HEADS, WIDTH)
@@ -115,14 +129,21 @@ class Raw(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wq, self.wk, self.wv = (nn.Parameter(torch.randn(HIDDEN, HEADS, WIDTH)) for _ in range(3))
-        self.wo, self.slopes = nn.Parameter(torch.randn(HEADS, WIDTH, HIDDEN)), nn.Parameter(torch.randn(HEADS, 1, 1))
+        self.wq, self.wk, self.wv = (
+            nn.Parameter(torch.randn(HIDDEN, HEADS, WIDTH)) for _ in range(3)
+        )
+        self.wo, self.slopes = (
+            nn.Parameter(torch.randn(HEADS, WIDTH, HIDDEN)),
+            nn.Parameter(torch.randn(HEADS, 1, 1)),
+        )
         self.w1, self.b1 = nn.Parameter(torch.randn(HIDDEN, 48)), nn.Parameter(torch.randn(48))
         self.w2, self.b2 = nn.Parameter(torch.randn(48, HIDDEN)), nn.Parameter(torch.randn(HIDDEN))
 
     def forward(self, x: Tensor) -> Any:
         y = F.layer_norm(x, (HIDDEN,))
-        q, k, v = (torch.einsum("bsd,dhk->bhsk", y, weight) for weight in (self.wq, self.wk, self.wv))
+        q, k, v = (
+            torch.einsum("bsd,dhk->bhsk", y, weight) for weight in (self.wq, self.wk, self.wv)
+        )
         slopes = self.slopes * torch.arange(x.shape[1]).to(x.dtype)
         y = (q @ k.transpose(-1, -2) + slopes).softmax(-1) @ v
         x = x + torch.einsum("bhsk,hkd->bsd", y, self.wo)
@@ -144,19 +165,28 @@ class Latent(nn.Module):
         y = self.norm(x)
         q = self.q_up(self.q_norm(self.q_down(y))).view(b, s, HEADS, 12).transpose(1, 2)
         latent, shared = self.kv_down(y).split([16, 4], dim=-1)
-        k, v = self.kv_up(self.kv_norm(latent)).view(b, s, HEADS, 16).transpose(1, 2).split([8, 8], dim=-1)
+        k, v = (
+            self.kv_up(self.kv_norm(latent))
+            .view(b, s, HEADS, 16)
+            .transpose(1, 2)
+            .split([8, 8], dim=-1)
+        )
         k = torch.cat([k, shared.view(b, 1, s, 4).expand(b, HEADS, s, 4)], dim=-1)
         y = F.scaled_dot_product_attention(q, k, v)
         return x + self.o(y.transpose(1, 2).reshape(b, s, HEADS * WIDTH))
 
 
 class Experts(nn.Module):
-    """Four experts as stacked weights, each with room for its share of the tokens, beside one that all tokens take."""
+    """Four experts as stacked weights, each with room for its share of the tokens, beside one that
+    all tokens take."""
 
     def __init__(self) -> None:
         super().__init__()
         self.router, self.norm = nn.Linear(HIDDEN, 4, bias=False), nn.LayerNorm(HIDDEN)
-        self.w1, self.w2 = nn.Parameter(torch.randn(4, HIDDEN, 48)), nn.Parameter(torch.randn(4, 24, HIDDEN))
+        self.w1, self.w2 = (
+            nn.Parameter(torch.randn(4, HIDDEN, 48)),
+            nn.Parameter(torch.randn(4, 24, HIDDEN)),
+        )
         self.shared = nn.Sequential(nn.Linear(HIDDEN, 48), nn.GELU(), nn.Linear(48, HIDDEN))
 
     def forward(self, x: Tensor) -> Any:
@@ -191,7 +221,11 @@ class OneKey(Mlp):
 
     def __init__(self) -> None:
         super().__init__()
-        self.q, self.k, self.v = nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, WIDTH), nn.Linear(HIDDEN, WIDTH)
+        self.q, self.k, self.v = (
+            nn.Linear(HIDDEN, HIDDEN),
+            nn.Linear(HIDDEN, WIDTH),
+            nn.Linear(HIDDEN, WIDTH),
+        )
         self.o = nn.Linear(HIDDEN, HIDDEN)
 
     def forward(self, x: Tensor) -> Any:
@@ -215,8 +249,9 @@ class Library(nn.Module):
 
 
 class Rotary(Mlp):
-    """Rotary positions in 32 bit, from a table of angles that is made anew, and cast to 16 bit (``bfloat16``), to what
-    came in (``like``), or not at all (``wide`` with values cast too, ``mixed`` without)."""
+    """Rotary positions in 32 bit, from a table of angles that is made anew, and cast to 16 bit
+    (``bfloat16``), to what came in (``like``), or not at all (``wide`` with values cast too,
+    ``mixed`` without)."""
 
     def __init__(self, back: str) -> None:
         super().__init__()
@@ -224,20 +259,37 @@ class Rotary(Mlp):
         self.q, self.k, self.v, self.o = (nn.Linear(HIDDEN, HIDDEN, bias=False) for _ in range(4))
 
     def turned(self, x: Tensor) -> Tensor:
-        """``x`` (batch, head, sequence, width) with every pair of features turned by its position."""
+        """``x`` (batch, head, sequence, width) with every pair of features turned by its
+        position."""
         rates = 1e4 ** -torch.linspace(0, 1, WIDTH // 2, dtype=torch.float32, device=x.device)
         angles = torch.outer(torch.arange(x.shape[2], dtype=torch.float32, device=x.device), rates)
         even, odd = x.float().reshape(*x.shape[:-1], -1, 2).unbind(-1)
-        y = torch.stack((even * angles.cos() - odd * angles.sin(), even * angles.sin() + odd * angles.cos()), -1)
+        y = torch.stack(
+            (even * angles.cos() - odd * angles.sin(), even * angles.sin() + odd * angles.cos()), -1
+        )
         y = y.flatten(-2)
-        return y.to(torch.bfloat16) if self.back == "bfloat16" else y.type_as(x) if self.back == "like" else y
+        return (
+            y.to(torch.bfloat16)
+            if self.back == "bfloat16"
+            else y.type_as(x)
+            if self.back == "like"
+            else y
+        )
 
     def forward(self, x: Tensor) -> Any:
         b, s, h = x.shape
         y = self.norm(x)
-        q, k, v = (one(y).view(b, s, HEADS, WIDTH).transpose(1, 2) for one in (self.q, self.k, self.v))
+        q, k, v = (
+            one(y).view(b, s, HEADS, WIDTH).transpose(1, 2) for one in (self.q, self.k, self.v)
+        )
         q, k = self.turned(q), self.turned(k)
-        v = v.to(torch.bfloat16) if self.back == "bfloat16" else v.float() if self.back == "wide" else v
+        v = (
+            v.to(torch.bfloat16)
+            if self.back == "bfloat16"
+            else v.float()
+            if self.back == "wide"
+            else v
+        )
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True).to(x.dtype)
         return super().forward(x + self.o(y.transpose(1, 2).reshape(b, s, h)))
 
@@ -248,4 +300,10 @@ rotary_like, rotary_mixed = _made(lambda: Rotary("like")), _made(lambda: Rotary(
 plain, on_meta = _made(Plain, tied=True), _made(Plain, tied=True, device="meta")
 stacked, by_head = _made(lambda: Stacked(False)), _made(lambda: Stacked(True))
 grouped, over_all = _made(Grouped), _made(lambda: Grouped(over_all=True))
-raw, latent, experts, lists, one_key = _made(Raw), _made(Latent), _made(Experts), _made(Lists), _made(OneKey)
+raw, latent, experts, lists, one_key = (
+    _made(Raw),
+    _made(Latent),
+    _made(Experts),
+    _made(Lists),
+    _made(OneKey),
+)

@@ -19,8 +19,8 @@ from phaze.graph.torch.shard import Sharding, shard_model
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Loss and gradients by parameter name, which of them are of blocks, how many sums over ranks were made, and of
-    which weights the plan sums the gradients itself."""
+    """Loss and gradients by parameter name, which of them are of blocks, how many sums over ranks
+    were made, and of which weights the plan sums the gradients itself."""
 
     loss: float
     gradients: dict[str, Tensor]
@@ -40,8 +40,8 @@ def double_precision() -> Iterator[None]:
 
 
 def fill(program: TracedProgram, vocabulary: int) -> None:
-    """Random weights and inputs, the same whenever sizes are the same; experts one by one (the grouped product of
-    this processor knows no double precision)."""
+    """Random weights and inputs, the same whenever sizes are the same; experts one by one (the
+    grouped product of this processor knows no double precision)."""
     for module in program.module.modules():
         config: Any = getattr(module, "config", None)
         if config is not None:
@@ -73,12 +73,17 @@ def _inside(module: nn.Module) -> frozenset[str]:
 
 
 def _summed(source: Source, names: Iterable[str]) -> frozenset[str]:
-    """Weights whose gradient every rank has in full, also where the sequence is sharded: the plan sums it, or all
-    ranks do the same work (between maps whose outputs are gathered and maps that split their inputs)."""
+    """Weights whose gradient every rank has in full, also where the sequence is sharded: the plan
+    sums it, or all ranks do the same work (between maps whose outputs are gathered and maps that
+    split their inputs)."""
     splits = () if source.plan is None else source.plan.splits
     patterns = [split.pattern for split in splits if split.style == "summed"]
-    patterns += [split.pattern.rpartition(".")[0] + ".*_norm" for split in splits if split.style == "gather"]
-    return frozenset(n for n in names if any(fnmatchcase(n.rpartition(".")[0], p) for p in patterns))
+    patterns += [
+        split.pattern.rpartition(".")[0] + ".*_norm" for split in splits if split.style == "gather"
+    ]
+    return frozenset(
+        n for n in names if any(fnmatchcase(n.rpartition(".")[0], p) for p in patterns)
+    )
 
 
 def whole(source: Source, shape: TensorShape) -> tuple[Outcome, dict[str, Tensor]]:
@@ -96,14 +101,21 @@ def _wrap_blocks(module: nn.Module, sharding: Sharding, hidden: int) -> None:
     assert borders is not None
 
     def fits(value: Any) -> bool:
-        return isinstance(value, Tensor) and value.dim() == 3 and value.shape[-1] == hidden and value.requires_grad
+        return (
+            isinstance(value, Tensor)
+            and value.dim() == 3
+            and value.shape[-1] == hidden
+            and value.requires_grad
+        )
 
     def wrapped(original: Callable[..., Any]) -> Callable[..., Any]:
         def forward(*args: Any, **kwargs: Any) -> Any:
             with borders.region():
                 if not borders.shards:
                     return original(*args, **kwargs)
-                args, kwargs = tree_map(lambda v: borders.enter(v) if fits(v) else v, (args, kwargs))
+                args, kwargs = tree_map(
+                    lambda v: borders.enter(v) if fits(v) else v, (args, kwargs)
+                )
                 result = original(*args, **kwargs)
                 return tree_map(lambda v: borders.leave(v) if fits(v) else v, result)
 
@@ -114,7 +126,11 @@ def _wrap_blocks(module: nn.Module, sharding: Sharding, hidden: int) -> None:
 
 
 def ranks(
-    source: Source, shape: TensorShape, weights: dict[str, Tensor], sequence_parallel: bool, lost: Lost | None = None
+    source: Source,
+    shape: TensorShape,
+    weights: dict[str, Tensor],
+    sequence_parallel: bool,
+    lost: Lost | None = None,
 ) -> list[Outcome]:
     """All ranks of the sharded model, each in a thread of its own."""
     built = [_rank(source, shape, weights, sequence_parallel, rank) for rank in range(2)]
@@ -122,13 +138,19 @@ def ranks(
     def run(rank: int, mode: Exchange) -> Outcome:
         program, sharding = built[rank]
         loss, gradients = _outcome(program, Kernels(False, sharding.vocabulary))
-        return Outcome(loss, gradients, _inside(program.module), mode.counts["sum"], _summed(source, gradients))
+        return Outcome(
+            loss, gradients, _inside(program.module), mode.counts["sum"], _summed(source, gradients)
+        )
 
     return in_ranks(2, run, lost)
 
 
 def _rank(
-    source: Source, shape: TensorShape, weights: dict[str, Tensor], sequence_parallel: bool, rank: int
+    source: Source,
+    shape: TensorShape,
+    weights: dict[str, Tensor],
+    sequence_parallel: bool,
+    rank: int,
 ) -> tuple[TracedProgram, Sharding]:
     program = source.build(shape)
     fill(program, source.vocabulary or 2)
@@ -147,7 +169,8 @@ def _rank(
 
 
 def gathered(name: str, model: Outcome, parts: list[Outcome], sequence_parallel: bool) -> Tensor:
-    """The whole gradient of a parameter, from the ranks': pieces side by side, or what all hold alike."""
+    """The whole gradient of a parameter, from the ranks': pieces side by side, or what all hold
+    alike."""
     pieces = [part.gradients[name] for part in parts]
     target = model.gradients[name]
     for dim in range(target.dim()):
@@ -159,7 +182,8 @@ def gathered(name: str, model: Outcome, parts: list[Outcome], sequence_parallel:
 
 
 def _joined(pieces: list[Tensor], target: Tensor, dim: int) -> Tensor:
-    """Pieces side by side; packed matrices are cut one by one, so the order that fits the target is taken."""
+    """Pieces side by side; packed matrices are cut one by one, so the order that fits the target is
+    taken."""
     best = torch.cat(pieces, dim)
     for parts in (1, 2, 3):
         if target.shape[dim] % (parts * len(pieces)):
@@ -172,11 +196,14 @@ def _joined(pieces: list[Tensor], target: Tensor, dim: int) -> Tensor:
 
 
 def worst(model: Outcome, parts: list[Outcome], sequence_parallel: bool) -> float:
-    """The largest difference of loss and gradients, relative to the largest gradient of each parameter. A bias of
-    keys has none, as softmax does not see it: what is left is rounding, and is measured against the model's largest."""
+    """The largest difference of loss and gradients, relative to the largest gradient of each
+    parameter. A bias of keys has none, as softmax does not see it: what is left is rounding, and is
+    measured against the model's largest."""
     errors = [abs(part.loss - model.loss) / abs(model.loss) for part in parts]
     largest = max(float(gradient.abs().max()) for gradient in model.gradients.values())
     for name, target in model.gradients.items():
         scale = max(float(target.abs().max()), 1e-3 * largest)
-        errors.append(float((gathered(name, model, parts, sequence_parallel) - target).abs().max()) / scale)
+        errors.append(
+            float((gathered(name, model, parts, sequence_parallel) - target).abs().max()) / scale
+        )
     return max(errors)

@@ -98,13 +98,17 @@ OTHERS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
 def small(name: str, **more: Any) -> Source:
     """A small model of the architecture of a named one, or of a family."""
     if name == "gpt":
-        return gpt_source(Gpt(**{"hidden": 32, "layers": 3, "heads": 4, "vocabulary": 48, "sequence": 16, **more}))
+        return gpt_source(
+            Gpt(**{"hidden": 32, "layers": 3, "heads": 4, "vocabulary": 48, "sequence": 16, **more})
+        )
     if name == "llama":
         sizes = {"hidden": 32, "layers": 3, "heads": 4, "kv_heads": 2, "head_dim": 8, "mlp": 48}
         return llama_source(Llama(**{**sizes, "vocabulary": 48, "sequence": 16, **more}))
     if name in OTHERS:
         kind, changes = OTHERS[name]
-        return hf_source(name, hf_config({"model_type": name, "architectures": [kind], **changes, **more}, name))
+        return hf_source(
+            name, hf_config({"model_type": name, "architectures": [kind], **changes, **more}, name)
+        )
     return named_source(name, **{**CHANGES[name], **more})
 
 

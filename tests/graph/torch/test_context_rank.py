@@ -1,4 +1,5 @@
-"""Context parallelism on real tensors: two ranks equal the whole model, and need every gather and every sum."""
+"""Context parallelism on real tensors: two ranks equal the whole model, and need every gather and
+every sum."""
 
 from typing import Any
 
@@ -35,27 +36,41 @@ def _built(source: Source, weights: dict[str, Any] | None) -> TracedProgram:
     return program
 
 
-def _outcome(program: TracedProgram, own: torch.Tensor, context: SharedContext) -> tuple[torch.Tensor, Gradients]:
+def _outcome(
+    program: TracedProgram, own: torch.Tensor, context: SharedContext
+) -> tuple[torch.Tensor, Gradients]:
     """Logits, and gradients of their product with something that depends on their position."""
     inputs = program.inputs
     assert isinstance(inputs, dict)
     with Kernels(False), context:
-        result = program.module(input_ids=inputs["input_ids"][:, own], position_ids=own[None], use_cache=False)
+        result = program.module(
+            input_ids=inputs["input_ids"][:, own], position_ids=own[None], use_cache=False
+        )
         weight = torch.cos(own[:, None] * 0.7 + torch.arange(result.logits.shape[-1]) * 0.3)
         named = dict(program.module.named_parameters())
-        found = torch.autograd.grad((result.logits[0] * weight).sum(), list(named.values()), allow_unused=True)
-    return result.logits.detach()[0], {n: g for n, g in zip(named, found, strict=True) if g is not None}
+        found = torch.autograd.grad(
+            (result.logits[0] * weight).sum(), list(named.values()), allow_unused=True
+        )
+    return result.logits.detach()[0], {
+        n: g for n, g in zip(named, found, strict=True) if g is not None
+    }
 
 
 def _worst(source: Source, lost: Lost | None = None) -> tuple[float, dict[str, int]]:
     whole = _built(source, None)
-    alone = in_ranks(1, lambda rank, mode: _outcome(whole, torch.arange(LENGTH), SharedContext(LENGTH, 1, 0, True)))
+    alone = in_ranks(
+        1,
+        lambda rank, mode: _outcome(whole, torch.arange(LENGTH), SharedContext(LENGTH, 1, 0, True)),
+    )
     logits, target = alone[0]
     built = [_built(source, dict(whole.module.state_dict())) for _ in range(2)]
 
     def run(rank: int, mode: Exchange) -> tuple[torch.Tensor, Gradients, dict[str, int]]:
         own = positions(LENGTH, 2, rank)
-        return (*_outcome(built[rank], own, SharedContext(LENGTH, 2, rank, True)), dict(mode.counts))
+        return (
+            *_outcome(built[rank], own, SharedContext(LENGTH, 2, rank, True)),
+            dict(mode.counts),
+        )
 
     parts = in_ranks(2, run, lost)
     errors = []

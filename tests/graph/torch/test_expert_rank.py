@@ -1,4 +1,5 @@
-"""Expert parallelism on real tensors: two ranks equal the whole, need every exchange, and trace as they are split."""
+"""Expert parallelism on real tensors: two ranks equal the whole, need every exchange, and trace as
+they are split."""
 
 from dataclasses import replace
 from typing import Any
@@ -47,12 +48,15 @@ def _outcome(program: TracedProgram) -> tuple[float, Gradients]:
 
 
 def _worst(source: Source, lost: Lost | None = None) -> tuple[float, int]:
-    """The largest relative error of loss and gradients of two ranks with a sequence each, and how many exchanges."""
+    """The largest relative error of loss and gradients of two ranks with a sequence each, and how
+    many exchanges."""
     whole = _built(source, None, slice(0, 2))
     weights = dict(whole.module.state_dict())
     loss, target = _outcome(whole)
     built = [_built(source, weights, slice(rank, rank + 1)) for rank in range(2)]
-    owned = [spread_experts(program.module, 2, rank, grouped=False) for rank, program in enumerate(built)]
+    owned = [
+        spread_experts(program.module, 2, rank, grouped=False) for rank, program in enumerate(built)
+    ]
     assert owned[0]
 
     def run(rank: int, mode: Exchange) -> tuple[float, Gradients, int]:
@@ -70,7 +74,9 @@ def _worst(source: Source, lost: Lost | None = None) -> tuple[float, int]:
 
 
 @pytest.mark.parametrize("name", MIXTURES)
-def test_two_ranks_with_half_of_the_experts_train_like_the_whole_model_and_need_every_exchange(name: str) -> None:
+def test_two_ranks_with_half_of_the_experts_train_like_the_whole_model_and_need_every_exchange(
+    name: str,
+) -> None:
     source = small(name)
     with double_precision():
         worst, exchanges = _worst(source)
@@ -81,15 +87,21 @@ def test_two_ranks_with_half_of_the_experts_train_like_the_whole_model_and_need_
 
 def _signature(layer: Layer) -> dict[str, list[tuple[Any, ...]]]:
     """Grouped products and exchanges of both passes, and the elements of the parameters."""
-    found: dict[str, list[tuple[Any, ...]]] = {"parameters": sorted((p.name, p.elements) for p in layer.parameters)}
+    found: dict[str, list[tuple[Any, ...]]] = {
+        "parameters": sorted((p.name, p.elements) for p in layer.parameters)
+    }
     for name, graph in (("forward", layer.forward), ("backward", layer.backward)):
-        found[name] = sorted((op.kind, *op.sizes) for op in graph.operators if op.kind in ("all_to_all", "product"))
+        found[name] = sorted(
+            (op.kind, *op.sizes) for op in graph.operators if op.kind in ("all_to_all", "product")
+        )
     return found
 
 
 @pytest.mark.parametrize("name", MIXTURES)
 @pytest.mark.parametrize("microbatch", [1, 2])
-def test_a_layer_split_by_its_graph_is_the_traced_layer_of_a_rank(name: str, microbatch: int) -> None:
+def test_a_layer_split_by_its_graph_is_the_traced_layer_of_a_rank(
+    name: str, microbatch: int
+) -> None:
     source = small(name)
 
     def build(shape: TensorShape) -> TracedProgram:

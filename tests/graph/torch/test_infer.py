@@ -1,4 +1,5 @@
-"""A model without a tensor-parallel plan gets one from its code, and it is used only where two ranks train like one."""
+"""A model without a tensor-parallel plan gets one from its code, and it is used only where two
+ranks train like one."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,23 +36,41 @@ def _inferred(name: str) -> tuple[Inferred, dict[str, ShardCut]]:
     found = infer_plan(_source(name))
     assert found.plan is not None, found.whole
     assert not {cut.pattern for cut in found.plan.cuts if cut.tokens} - WORDS
-    return found, {cut.pattern.removeprefix("blocks.*."): cut for cut in found.plan.cuts if not cut.tokens}
+    return found, {
+        cut.pattern.removeprefix("blocks.*."): cut for cut in found.plan.cuts if not cut.tokens
+    }
 
 
 @pytest.mark.parametrize(
     ("name", "dims", "heads"),
     [
-        ("plain", {"qkv.weight": 0, "qkv.bias": 0, "out.weight": 1, **MLP}, {"qkv.weight": (8, (32, 32, 32))}),
+        (
+            "plain",
+            {"qkv.weight": 0, "qkv.bias": 0, "out.weight": 1, **MLP},
+            {"qkv.weight": (8, (32, 32, 32))},
+        ),
         ("by_head", {}, {"qkv.weight": (24, ()), "gated.weight": (1, (48, 48))}),
-        ("grouped", {"q.weight": 0, "kv.weight": 0, "o.weight": 1, **MLP}, {"kv.weight": (8, (16, 16))}),
+        (
+            "grouped",
+            {"q.weight": 0, "kv.weight": 0, "o.weight": 1, **MLP},
+            {"kv.weight": (8, (16, 16))},
+        ),
         ("raw", {"wq": 1, "wk": 1, "wv": 1, "wo": 0, "w1": 1, "w2": 0}, {"wq": (1, ())}),
         (
             "latent",
             {"q_up.weight": 0, "kv_up.weight": 0, "o.weight": 1},
             {"q_up.weight": (12, ()), "o.weight": (8, ())},
         ),
-        ("experts", {"w1": 2, "w2": 1, "shared.0.weight": 0, "shared.2.weight": 1}, {"w1": (1, (24, 24))}),
-        ("library", {"layer.self_attn.out_proj.weight": 1}, {"layer.self_attn.in_proj_weight": (8, (32, 32, 32))}),
+        (
+            "experts",
+            {"w1": 2, "w2": 1, "shared.0.weight": 0, "shared.2.weight": 1},
+            {"w1": (1, (24, 24))},
+        ),
+        (
+            "library",
+            {"layer.self_attn.out_proj.weight": 1},
+            {"layer.self_attn.in_proj_weight": (8, (32, 32, 32))},
+        ),
         ("lists", {f"experts.*.{key}": dim for key, dim in MLP.items()}, {}),
         ("one_key", {"q.weight": 0, "q.bias": 0, "o.weight": 1, **MLP}, {"q.weight": (8, ())}),
     ],
@@ -91,10 +110,16 @@ def test_what_is_not_split_is_said_first_of_the_graph() -> None:
     first = trace_model(source).approximations[0]
     assert refusals([first]) and "blocks.*.o (rms_norm runs over what would be split" in first
     assert document is not None
-    known = with_known_plan(_source("over_all"), Facts("own", 16, None, False, (1, 2), (), INFERRED, document))
+    known = with_known_plan(
+        _source("over_all"), Facts("own", 16, None, False, (1, 2), (), INFERRED, document)
+    )
     assert trace_model(known).approximations[0] == first, "a second process says the same"
-    whole = with_known_plan(_source("plain"), Facts("own", 16, None, False, (1,), (), "none: because", None))
-    assert refusals(trace_model(whole).approximations) == [f"{REFUSED}, and nothing above TP 1 was planned: because"]
+    whole = with_known_plan(
+        _source("plain"), Facts("own", 16, None, False, (1,), (), "none: because", None)
+    )
+    assert refusals(trace_model(whole).approximations) == [
+        f"{REFUSED}, and nothing above TP 1 was planned: because"
+    ]
     assert not refusals(trace_model(planned(_source("plain"), None)[0]).approximations)
 
 
@@ -102,7 +127,9 @@ def test_what_cannot_be_split_is_named_with_the_line_and_the_rest_is_split() -> 
     found, cuts = _inferred("over_all")
     assert set(cuts) == set(MLP)
     ((module, why),) = found.whole
-    assert module == "blocks.*.o" and why.startswith("rms_norm runs over what would be split (own_models.py:")
+    assert module == "blocks.*.o" and why.startswith(
+        "rms_norm runs over what would be split (own_models.py:"
+    )
     assert found.unsharded, "attention of a part of the sequence is another attention"
 
 
@@ -121,9 +148,17 @@ def test_ranks_share_the_work_and_communicate_as_megatron_does() -> None:
     whole, part = trace_model(source), trace_model(replace(source, plan=plan), tensor=2)
     assert _work(whole) == 2 * _work(part)
     block = next(layer for layer in part.layers if layer.name == "blocks.0")
-    kinds = [[op.kind for op in side.operators].count("all_reduce") for side in (block.forward, block.backward)]
-    assert kinds == [2, 3]  # the third sums the gradient of the norm that every rank has for its heads
-    with pytest.raises(InputError, match=r"2 pieces \(heads\) of 8 do not divide by 4; TP degrees: 1, 2"):
+    kinds = [
+        [op.kind for op in side.operators].count("all_reduce")
+        for side in (block.forward, block.backward)
+    ]
+    assert kinds == [
+        2,
+        3,
+    ]  # the third sums the gradient of the norm that every rank has for its heads
+    with pytest.raises(
+        InputError, match=r"2 pieces \(heads\) of 8 do not divide by 4; TP degrees: 1, 2"
+    ):
         trace_model(replace(source, plan=plan), tensor=4)
 
 
@@ -136,7 +171,9 @@ def test_a_model_on_the_meta_device_gets_the_same_plan_and_trace() -> None:
     assert graphs[0].layers == graphs[1].layers
 
 
-def test_a_wide_model_is_proved_on_a_copy_with_fewer_features(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wide_model_is_proved_on_a_copy_with_fewer_features(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     expected = infer_plan(_source("stacked")).plan
     monkeypatch.setattr(proof, "MANY", 1)
     monkeypatch.setattr(proof, "FEATURES", 8)
@@ -153,6 +190,8 @@ def test_a_plan_is_written_edited_and_proved_again(tmp_path: Path) -> None:
     assert read_plan(str(file)) == plan
     found, basis, document = planned(source, str(file))
     assert found.plan == plan and basis == f"{file}, proved on two ranks" and document is not None
-    file.write_text(text.replace("parts = [32, 32, 32]\n", ""), encoding="utf-8")  # whole queries on the first rank
+    file.write_text(
+        text.replace("parts = [32, 32, 32]\n", ""), encoding="utf-8"
+    )  # whole queries on the first rank
     with pytest.raises(InputError, match="two ranks do not train like one"):
         planned(source, str(file))

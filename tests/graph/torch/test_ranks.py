@@ -1,4 +1,5 @@
-"""Every plan on real tensors: two ranks as two threads equal the unsharded model, and one collective less does not."""
+"""Every plan on real tensors: two ranks as two threads equal the unsharded model, and one
+collective less does not."""
 
 import pytest
 
@@ -9,11 +10,18 @@ from tests.graph.torch.ranks import double_precision, ranks, whole, worst
 from tests.graph.torch.small import EVERY, OTHERS, small
 
 REFUSED = {("deepseek_v2", True)}
-CASES = [(name, spread) for name in (*EVERY, *OTHERS) for spread in (False, True) if (name, spread) not in REFUSED]
+CASES = [
+    (name, spread)
+    for name in (*EVERY, *OTHERS)
+    for spread in (False, True)
+    if (name, spread) not in REFUSED
+]
 
 
 @pytest.mark.parametrize(("name", "sequence_parallel"), CASES)
-def test_two_ranks_train_like_the_whole_model_and_need_every_collective(name: str, sequence_parallel: bool) -> None:
+def test_two_ranks_train_like_the_whole_model_and_need_every_collective(
+    name: str, sequence_parallel: bool
+) -> None:
     source = small(name)
     shape = TensorShape(2, 10 if name == "vit-large" else 8)
     with double_precision():

@@ -1,4 +1,5 @@
-"""Models that a trace would misstate or never end with are refused in one sentence, before they are unrolled."""
+"""Models that a trace would misstate or never end with are refused in one sentence, before they are
+unrolled."""
 
 import json
 from importlib import import_module
@@ -62,8 +63,13 @@ def _file(folder: Path, function: str) -> str:
 
 
 @pytest.mark.parametrize("function", ["free", "fixed"])
-def test_a_loop_over_the_sequence_is_refused_with_its_line_before_it_is_unrolled(tmp_path: Path, function: str) -> None:
-    with pytest.raises(InputError, match=r"a loop over the sequence runs .* times at nets.py:1[123]; a recurrent scan"):
+def test_a_loop_over_the_sequence_is_refused_with_its_line_before_it_is_unrolled(
+    tmp_path: Path, function: str
+) -> None:
+    with pytest.raises(
+        InputError,
+        match=r"a loop over the sequence runs .* times at nets.py:1[123]; a recurrent scan",
+    ):
         trace_model(source_of(_file(tmp_path, function)))
 
 
@@ -84,14 +90,38 @@ def test_a_convolution_of_every_channel_by_itself_is_no_mixture_of_experts(tmp_p
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"model_type": "llava", "architectures": ["LlavaForConditionalGeneration"]}, "llava is multimodal"),
-        ({"model_type": "qwen2_vl", "architectures": ["Qwen2VLForConditionalGeneration"]}, "qwen2_vl is multimodal"),
-        ({"model_type": "paligemma", "architectures": ["PaliGemmaForConditionalGeneration"]}, "is multimodal"),
-        ({"model_type": "mamba2", "architectures": ["Mamba2ForCausalLM"]}, "mamba2 has a recurrent scan (state_size)"),
-        ({"model_type": "mamba", "architectures": ["MambaForCausalLM"]}, "mamba has a recurrent scan"),
-        ({"model_type": "jamba", "architectures": ["JambaForCausalLM"]}, "jamba has a recurrent scan (mamba_d_state)"),
-        ({"model_type": "recurrent_gemma", "architectures": ["RecurrentGemmaForCausalLM"]}, "a recurrent scan"),
-        ({"model_type": "qwen3_next", "architectures": ["Qwen3NextForCausalLM"]}, "a recurrent scan"),
+        (
+            {"model_type": "llava", "architectures": ["LlavaForConditionalGeneration"]},
+            "llava is multimodal",
+        ),
+        (
+            {"model_type": "qwen2_vl", "architectures": ["Qwen2VLForConditionalGeneration"]},
+            "qwen2_vl is multimodal",
+        ),
+        (
+            {"model_type": "paligemma", "architectures": ["PaliGemmaForConditionalGeneration"]},
+            "is multimodal",
+        ),
+        (
+            {"model_type": "mamba2", "architectures": ["Mamba2ForCausalLM"]},
+            "mamba2 has a recurrent scan (state_size)",
+        ),
+        (
+            {"model_type": "mamba", "architectures": ["MambaForCausalLM"]},
+            "mamba has a recurrent scan",
+        ),
+        (
+            {"model_type": "jamba", "architectures": ["JambaForCausalLM"]},
+            "jamba has a recurrent scan (mamba_d_state)",
+        ),
+        (
+            {"model_type": "recurrent_gemma", "architectures": ["RecurrentGemmaForCausalLM"]},
+            "a recurrent scan",
+        ),
+        (
+            {"model_type": "qwen3_next", "architectures": ["Qwen3NextForCausalLM"]},
+            "a recurrent scan",
+        ),
     ],
 )
 def test_a_configuration_that_cannot_be_traced_is_one_sentence(
@@ -101,7 +131,9 @@ def test_a_configuration_that_cannot_be_traced_is_one_sentence(
     path.write_text(json.dumps(values), encoding="utf-8")
     with pytest.raises(InputError) as fault:
         config_source(str(path))
-    assert said in str(fault.value) and "\n" not in str(fault.value) and str(path) in str(fault.value)
+    assert (
+        said in str(fault.value) and "\n" not in str(fault.value) and str(path) in str(fault.value)
+    )
 
 
 def test_whatever_a_library_raises_in_the_process_that_traces_is_an_answer(
@@ -112,4 +144,7 @@ def test_whatever_a_library_raises_in_the_process_that_traces_is_an_answer(
 
     monkeypatch.setattr(import_module("phaze.graph.torch.worker"), "planned", broken)
     found = answer(Bench(), {"open": _file(tmp_path, "short")})
-    assert found["problem"].startswith("it cannot be traced (KeyError: 'rope'") and "nets.py:short" in found["where"]
+    assert (
+        found["problem"].startswith("it cannot be traced (KeyError: 'rope'")
+        and "nets.py:short" in found["where"]
+    )

@@ -22,7 +22,10 @@ from tests.graph.torch.small import CHANGES, small
 
 def of_type(model_type: str, architecture: str, **more: Any) -> Source:
     sizes = {**CHANGES["llama3-8b"], "head_dim": 8, **more}
-    return hf_source(model_type, hf_config({"model_type": model_type, "architectures": [architecture], **sizes}, ""))
+    return hf_source(
+        model_type,
+        hf_config({"model_type": model_type, "architectures": [architecture], **sizes}, ""),
+    )
 
 
 def test_rank_zero_is_the_fullest_and_all_pieces_are_owned_once() -> None:
@@ -46,14 +49,20 @@ def test_the_plan_that_transformers_ships_is_translated() -> None:
         (
             TensorSplit("*layers.*.self_attn.q_proj", "column", "head_dim"),
             TensorSplit("*layers.*.mlp.down_proj", "row"),
-            TensorSplit("*layers.*.mlp.experts", "experts", weights=(("gate_up_proj", 1, 2), ("down_proj", 2, 1))),
+            TensorSplit(
+                "*layers.*.mlp.experts",
+                "experts",
+                weights=(("gate_up_proj", 1, 2), ("down_proj", 2, 1)),
+            ),
         )
     )
 
 
 def test_an_unknown_style_is_named_when_a_width_above_one_asks_for_it() -> None:
     source = of_type("llama", "LlamaForCausalLM")
-    with pytest.raises(InputError, match=r"unknown style 'sideways' for layers\.\*\.up.*known: colwise, ") as fault:
+    with pytest.raises(
+        InputError, match=r"unknown style 'sideways' for layers\.\*\.up.*known: colwise, "
+    ) as fault:
         translate({"layers.*.up": "sideways"}, "mine")
     late = replace(source, plan=None, plan_fault=fault.value)
     assert trace_model(late, sequence=16).tensor == 1
@@ -94,12 +103,27 @@ def test_a_table_of_as_many_positions_as_there_are_tokens_is_not_split(name: str
 
 @pytest.mark.parametrize("name", ["gpt", "llama3-8b", "t5-large"])
 def test_sizes_that_happen_to_be_equal_are_not_mistaken_for_each_other(name: str) -> None:
-    """Hidden width, sequence, vocabulary and number of classes are all 32, heads and microbatch both 4."""
-    words = {"gpt": {"vocabulary": 32, "sequence": 32}, "llama3-8b": {"vocab_size": 32}, "t5-large": {"vocab_size": 32}}
-    odd = {"gpt": {"vocabulary": 34, "sequence": 30}, "llama3-8b": {"vocab_size": 34}, "t5-large": {"vocab_size": 34}}
+    """Hidden width, sequence, vocabulary and number of classes are all 32, heads and microbatch
+    both 4."""
+    words = {
+        "gpt": {"vocabulary": 32, "sequence": 32},
+        "llama3-8b": {"vocab_size": 32},
+        "t5-large": {"vocab_size": 32},
+    }
+    odd = {
+        "gpt": {"vocabulary": 34, "sequence": 30},
+        "llama3-8b": {"vocab_size": 34},
+        "t5-large": {"vocab_size": 34},
+    }
     for spread in (False, True):
         equal, other = (
-            trace_model(small(name, **more), tensor=2, microbatch=4, sequence=length, sequence_parallel=spread)
+            trace_model(
+                small(name, **more),
+                tensor=2,
+                microbatch=4,
+                sequence=length,
+                sequence_parallel=spread,
+            )
             for more, length in ((words[name], 32), (odd[name], 30))
         )
         for left, right in zip(equal.layers, other.layers, strict=True):
@@ -117,7 +141,9 @@ def test_classes_as_many_as_a_rank_has_tokens_are_no_vocabulary() -> None:
 
 def test_a_plan_that_fits_no_module_is_refused() -> None:
     source = small("gpt")
-    wrong = Source("wrong", source.build, 16, 16, False, ShardingPlan((TensorSplit("layers.*.up", "column"),)))
+    wrong = Source(
+        "wrong", source.build, 16, 16, False, ShardingPlan((TensorSplit("layers.*.up", "column"),))
+    )
     with pytest.raises(InputError, match=r"no module of the model has a path like layers"):
         trace_model(wrong, tensor=2)
 
@@ -171,5 +197,7 @@ def test_a_parameter_that_nothing_reads_is_still_held() -> None:
         return program
 
     model = trace_model(Source("spare", build, 16, 16, False, None))
-    assert [(p.name, p.elements) for p in model.layers[-1].parameters if p.tensor == -1] == [("spare", 7)]
+    assert [(p.name, p.elements) for p in model.layers[-1].parameters if p.tensor == -1] == [
+        ("spare", 7)
+    ]
     assert model.parameters == trace_model(small("gpt")).parameters + 7

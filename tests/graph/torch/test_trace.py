@@ -1,4 +1,5 @@
-"""What a traced model must have, by public formulas: products, saved activations, collectives, folds, parameters."""
+"""What a traced model must have, by public formulas: products, saved activations, collectives,
+folds, parameters."""
 
 import math
 from typing import Any
@@ -67,15 +68,22 @@ def test_a_frozen_weight_has_no_gradient_product() -> None:
     frozen = Source("frozen", build, GPT.sequence, GPT.sequence, False, None)
     less = block(trace_model(frozen))
     more = block(trace_model(gpt_source(GPT)))
-    assert flops(more.backward) - flops(less.backward) == 2 * GPT.sequence * GPT.hidden * 4 * GPT.hidden
+    assert (
+        flops(more.backward) - flops(less.backward)
+        == 2 * GPT.sequence * GPT.hidden * 4 * GPT.hidden
+    )
     assert [p.name for p in less.parameters if not p.trained] == ["mlp.up.weight"]
 
 
 @pytest.mark.parametrize("tensor", [1, 2, 4, 8])
 @pytest.mark.parametrize("sequence_parallel", [False, True])
-def test_saved_activations_of_a_gpt_block_follow_the_published_formula(tensor: int, sequence_parallel: bool) -> None:
+def test_saved_activations_of_a_gpt_block_follow_the_published_formula(
+    tensor: int, sequence_parallel: bool
+) -> None:
     b, s, h, a, t = 2, GPT.sequence, GPT.hidden, GPT.heads, tensor
-    model = trace_model(gpt_source(GPT), tensor=t, microbatch=b, sequence_parallel=sequence_parallel)
+    model = trace_model(
+        gpt_source(GPT), tensor=t, microbatch=b, sequence_parallel=sequence_parallel
+    )
     scores = 5 * a * s / (h * t)
     kept = s * b * h * (34 / t + scores if sequence_parallel else 10 + 24 / t + scores)
     assert block(model).none.saved_bytes == pytest.approx(kept, rel=0.01 if t == 1 else 0.02)
@@ -90,7 +98,9 @@ def test_saved_activations_of_bert_follow_the_published_formula(tensor: int) -> 
     for sequence_parallel in (False, True):
         model = trace_model(source, tensor=t, microbatch=b, sequence_parallel=sequence_parallel)
         rest = 34 / t if sequence_parallel else 10 + 24 / t
-        assert block(model).none.saved_bytes == pytest.approx(s * b * h * (rest + 5 * a * s / (h * t)), rel=0.01)
+        assert block(model).none.saved_bytes == pytest.approx(
+            s * b * h * (rest + 5 * a * s / (h * t)), rel=0.01
+        )
 
 
 def test_gpt2_of_transformers_keeps_24_sbh_more_for_its_gelu_of_five_operators() -> None:
@@ -115,7 +125,11 @@ def test_fused_attention_leaves_no_product_of_two_activations(name: str) -> None
     assert not any("nothing is fused" in text for text in model.approximations)
     layer = next(layer for layer in model.layers if "." in layer.name)
     kinds = [operator.kind for operator in (*layer.forward.operators, *layer.backward.operators)]
-    assert kinds.count("attention") == kinds.count("attention_backward") == (2 if layer.name[:7] == "decoder" else 1)
+    assert (
+        kinds.count("attention")
+        == kinds.count("attention_backward")
+        == (2 if layer.name[:7] == "decoder" else 1)
+    )
     assert layer.selective.saved_bytes == layer.none.saved_bytes
     assert "softmax" not in kinds or name == "mixtral-8x7b"
 
@@ -123,7 +137,11 @@ def test_fused_attention_leaves_no_product_of_two_activations(name: str) -> None
 @pytest.mark.parametrize("name", EVERY)
 def test_equal_layers_fold(name: str) -> None:
     model = trace_model(small(name))
-    blocks = [layer for layer in model.layers if "." in layer.name and not layer.name.startswith("between")]
+    blocks = [
+        layer
+        for layer in model.layers
+        if "." in layer.name and not layer.name.startswith("between")
+    ]
     assert len(blocks) == (4 if name == "t5-large" else 1)
 
 
@@ -149,7 +167,9 @@ def test_a_setting_that_changes_no_shape_does_not_fold() -> None:
     assert discover(Source("changed", build, 256, 256, False, None)).classes == (0, 1)
 
 
-@pytest.mark.parametrize("name", ["llama3-8b", "llama", "gpt", "bert-large", "gpt2-xl", "opt-350m", "vit-large"])
+@pytest.mark.parametrize(
+    "name", ["llama3-8b", "llama", "gpt", "bert-large", "gpt2-xl", "opt-350m", "vit-large"]
+)
 def test_a_block_reduces_twice_in_each_pass(name: str) -> None:
     layer = block(trace_model(small(name), tensor=2))
     assert collectives(layer.forward) == ["all_reduce"] * 2
@@ -198,21 +218,29 @@ def test_named_models_have_the_parameters_that_pytorch_counts(name: str) -> None
 def test_a_width_that_does_not_divide_is_the_fullest_rank_and_says_so() -> None:
     source = named_source("gpt2-xl", n_embd=80, n_head=5, n_layer=2, n_positions=16, vocab_size=51)
     model = trace_model(source, tensor=2, sequence=16)
-    scores = next(o for o in block(model).forward.operators if o.kind == "product" and o.size("n") == 16)
+    scores = next(
+        o for o in block(model).forward.operators if o.kind == "product" and o.size("n") == 16
+    )
     assert scores.size("batch") == math.ceil(5 / 2)
     assert any("do not divide by 2" in text and "holds 3" in text for text in model.approximations)
     assert any("51 tokens" in text for text in model.approximations)
 
 
 def test_query_key_and_value_of_a_head_stay_together() -> None:
-    model = trace_model(small("gpt_neox"), tensor=3)  # 4 heads: two on the fullest rank, not 12 thirds of heads
+    model = trace_model(
+        small("gpt_neox"), tensor=3
+    )  # 4 heads: two on the fullest rank, not 12 thirds of heads
     fused = next(o for o in block(model).forward.operators if o.module.endswith("query_key_value"))
     assert fused.size("n") == 2 * 3 * 8
-    assert any("4 pieces do not divide by 3" in text and "holds 2" in text for text in model.approximations)
+    assert any(
+        "4 pieces do not divide by 3" in text and "holds 2" in text for text in model.approximations
+    )
 
 
 def test_code_that_fails_at_a_width_that_does_not_divide_says_so() -> None:
-    with pytest.raises(InputError, match=r"multiple of 16 bytes.*try a width that divides: .* do not divide by 3"):
+    with pytest.raises(
+        InputError, match=r"multiple of 16 bytes.*try a width that divides: .* do not divide by 3"
+    ):
         trace_model(small("deepseek_v2"), tensor=3)
 
 
@@ -223,7 +251,9 @@ def test_grouped_queries_refuse_a_width_that_splits_a_group() -> None:
 
 def test_numbers_do_not_depend_on_sizes() -> None:
     one = trace_model(gpt_source(GPT), microbatch=2)
-    two = trace_model(gpt_source(Gpt(hidden=256, layers=2, heads=4, vocabulary=512, sequence=128)), microbatch=4)
+    two = trace_model(
+        gpt_source(Gpt(hidden=256, layers=2, heads=4, vocabulary=512, sequence=128)), microbatch=4
+    )
     for left, right in zip(one.layers, two.layers, strict=True):
         for a, b in ((left.forward, right.forward), (left.backward, right.backward)):
             assert [(o.id, o.kind, [r.tensor for r in o.reads]) for o in a.operators] == [
@@ -241,7 +271,9 @@ def test_two_traces_are_equal() -> None:
 def test_every_tensor_has_one_writer_and_every_read_a_source(name: str) -> None:
     for layer in trace_model(small(name), tensor=2).layers:
         known = {t.id for t in layer.forward.tensors if t.role != "intermediate"}
-        known |= {t.id for t in layer.backward.tensors if t.role in ("input", "constant", "parameter")}
+        known |= {
+            t.id for t in layer.backward.tensors if t.role in ("input", "constant", "parameter")
+        }
         for operator in (*layer.forward.operators, *layer.backward.operators):
             assert all(access.tensor in known for access in operator.reads), (layer.name, operator)
             written = {access.tensor for access in operator.writes}
@@ -262,7 +294,9 @@ def test_encoder_and_decoder_are_a_graph() -> None:
 def test_a_chain_passes_its_hidden_state() -> None:
     model = trace_model(gpt_source(GPT), microbatch=2)
     size = 2 * 2 * GPT.sequence * GPT.hidden
-    assert [(e.source, e.target, e.bytes) for e in model.edges] == [(i, i + 1, size) for i in range(3)]
+    assert [(e.source, e.target, e.bytes) for e in model.edges] == [
+        (i, i + 1, size) for i in range(3)
+    ]
     assert [(tie.name, tie.calls) for tie in model.ties] == [("embedding.weight", (0, 3))]
     assert tuple(layer.shared_bytes for layer in model.layers)[1] == 0
 
@@ -281,14 +315,30 @@ def test_a_sequence_longer_than_the_positions_is_refused() -> None:
     ],
     ids=["none", "from its positions", "counted already"],
 )
-def test_rotary_positions_reach_as_far_as_their_scaling(scaling: Any, usual: int, longest: int) -> None:
-    sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 1, "intermediate_size": 32}
-    raw = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "max_position_embeddings": 2048, **sizes}
-    source = hf_source("mine", hf_config({**raw, "vocab_size": 64, "rope_scaling": scaling}, "mine"))
+def test_rotary_positions_reach_as_far_as_their_scaling(
+    scaling: Any, usual: int, longest: int
+) -> None:
+    sizes = {
+        "hidden_size": 32,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 1,
+        "intermediate_size": 32,
+    }
+    raw = {
+        "model_type": "llama",
+        "architectures": ["LlamaForCausalLM"],
+        "max_position_embeddings": 2048,
+        **sizes,
+    }
+    source = hf_source(
+        "mine", hf_config({**raw, "vocab_size": 64, "rope_scaling": scaling}, "mine")
+    )
     assert (source.sequence, source.longest) == (usual, longest)
     if longest > usual:
         assert trace_model(source, sequence=longest).sequence == longest
-    if scaling is not None and scaling["rope_type"] == "dynamic":  # its rates depend on the length that comes in
+    if (
+        scaling is not None and scaling["rope_type"] == "dynamic"
+    ):  # its rates depend on the length that comes in
         with pytest.raises(InputError, match=f"has {longest} positions"):
             trace_model(source, sequence=longest + 1)
         return
@@ -311,7 +361,9 @@ def test_experts_are_said_to_be_balanced() -> None:
 def test_gradients_of_what_several_blocks_read_are_summed_where_it_was_made() -> None:
     model = trace_model(small("t5-large", num_layers=4, num_decoder_layers=5), sequence=16)
     sums = {
-        layer.name: [dict(op.sizes)["elements"] for op in layer.backward.operators if op.kind == "accumulate"]
+        layer.name: [
+            dict(op.sizes)["elements"] for op in layer.backward.operators if op.kind == "accumulate"
+        ]
         for layer in model.layers
     }
     bias, hidden = 4 * 16 * 16, 16 * 32
@@ -320,4 +372,7 @@ def test_gradients_of_what_several_blocks_read_are_summed_where_it_was_made() ->
         "between.8": [hidden] * 4,  # the encoder's result, read by five blocks
         "decoder.block.0": [bias] * 3,
     }
-    assert any("encoder.block.0, between.8, decoder.block.0 is read by several" in t for t in model.approximations)
+    assert any(
+        "encoder.block.0, between.8, decoder.block.0 is read by several" in t
+        for t in model.approximations
+    )

@@ -70,12 +70,17 @@ def make():
 def test_skips_around_blocks_become_edges(tmp_path: Path) -> None:
     model = traced(tmp_path, UNET)
     names = [call.module for call in model.calls]
-    blocks = [model.count(i) for i, layer in enumerate(model.layers) if layer.name[:3] in ("dow", "up.")]
+    blocks = [
+        model.count(i) for i, layer in enumerate(model.layers) if layer.name[:3] in ("dow", "up.")
+    ]
     assert blocks == [1, 2, 3]  # the first needs no gradient of its input
     edges = {(names[edge.source], names[edge.target]) for edge in model.edges}
     assert ("down.0", next(t for s, t in edges if s == "up.1")) in edges
     assert all(edge.source < edge.target for edge in model.edges)
-    assert model.parameters == 3 * (2 * 16 + 8 * 16 * 16 + 80) + 3 * (2 * 32 + 8 * 32 * 32 + 160) + 33 * 16
+    assert (
+        model.parameters
+        == 3 * (2 * 16 + 8 * 16 * 16 + 80) + 3 * (2 * 32 + 8 * 32 * 32 + 160) + 33 * 16
+    )
 
 
 def test_a_skip_between_parts_is_differentiated_once(tmp_path: Path) -> None:
@@ -93,12 +98,15 @@ def test_a_module_without_repeats_is_one_layer(tmp_path: Path) -> None:
     model = traced(tmp_path, body)
     assert [layer.name for layer in model.layers] == ["model"]
     products = [
-        sum(op.kind == "product" for op in g.operators) for g in (model.layers[0].forward, model.layers[0].backward)
+        sum(op.kind == "product" for op in g.operators)
+        for g in (model.layers[0].forward, model.layers[0].backward)
     ]
     assert products == [3, 5]
 
 
-def test_a_list_called_three_times_has_three_records_and_its_parameters_once(tmp_path: Path) -> None:
+def test_a_list_called_three_times_has_three_records_and_its_parameters_once(
+    tmp_path: Path,
+) -> None:
     body = """
     class Net(nn.Module):
         def __init__(self):
@@ -113,7 +121,9 @@ def test_a_list_called_three_times_has_three_records_and_its_parameters_once(tmp
         return Net(), (torch.randn(2, 8, 16),), lambda y: y.mean()
     """
     model = traced(tmp_path, body)
-    blocks = [model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")]
+    blocks = [
+        model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")
+    ]
     assert blocks == [1, 5]  # the first needs no gradient of its input
     assert model.parameters == 2 * (2 * 16 + 8 * 16 * 16 + 80)
     assert {len(tie.calls) for tie in model.ties} == {3}
@@ -149,7 +159,9 @@ def test_a_plan_of_the_user_splits_the_user_s_module(tmp_path: Path) -> None:
     """
     one, two = traced(tmp_path, body), traced(tmp_path, body, tensor=2)
     assert 2 * flops(two.layers[0].forward) == flops(one.layers[0].forward)
-    assert [op.kind for op in two.layers[0].forward.operators if op.core == "network"] == ["all_reduce"]
+    assert [op.kind for op in two.layers[0].forward.operators if op.core == "network"] == [
+        "all_reduce"
+    ]
 
 
 def test_without_a_plan_only_width_one_is_possible(tmp_path: Path) -> None:
@@ -180,10 +192,15 @@ def test_rates_from_a_series_and_truncated_weights_do_not_stop_a_build(tmp_path:
         return nn.Sequential(nn.Linear(16, 16), nn.Sequential(*(Block(r) for r in rates))), torch.randn(2, 16)
     """
     model = traced(tmp_path, body)
-    assert sorted(op.kind for layer in model.layers for op in layer.forward.operators).count("dropout") == 3
+    assert (
+        sorted(op.kind for layer in model.layers for op in layer.forward.operators).count("dropout")
+        == 3
+    )
 
 
-def test_a_table_of_positions_that_a_module_keeps_costs_no_more_than_one_that_it_makes(tmp_path: Path) -> None:
+def test_a_table_of_positions_that_a_module_keeps_costs_no_more_than_one_that_it_makes(
+    tmp_path: Path,
+) -> None:
     body = """
     class Net(Mixer):
         def __init__(self):
@@ -223,7 +240,8 @@ def test_copied_and_converted_modules_are_what_they_say(tmp_path: Path) -> None:
     one = 16 * 48 + 48 + 17 * 16 + 17 * 32 + 33 * 16 + 4 * 16
     assert (model.parameters, [model.count(i) for i in range(2)]) == (3 * one, [1, 2])
     assert [
-        sum(op.kind == "product" for op in g.operators) for g in (model.layers[1].forward, model.layers[1].backward)
+        sum(op.kind == "product" for op in g.operators)
+        for g in (model.layers[1].forward, model.layers[1].backward)
     ] == [6, 12]
     wide = trace_model(source_of(written(tmp_path, body).replace(":make", ":wide")), microbatch=2)
     assert wide.parameters == 9 * 16 + 2 * 16 + 8 * 16 * 16 + 80
@@ -246,13 +264,16 @@ def test_a_block_that_its_own_code_recomputes_is_run_again_in_backward(tmp_path:
         return Net(), torch.randn(2, 8, 16)
     """
     model = traced(tmp_path, body)
-    assert [model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")] == [3]
+    assert [
+        model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")
+    ] == [3]
     assert model.parameters == 3 * (2 * 16 + 8 * 16 * 16 + 80) + 17 * 16
 
 
 FAULTS = {
     "a branch on data": (
-        "class Net(nn.Module):\n    def forward(self, x):\n        return x if x.sum() > 0 else -x\n"
+        "class Net(nn.Module):\n    def forward(self, x):\n        return x if x.sum() > "
+        "0 else -x\n"
         "def make():\n    return Net(), torch.randn(2, 3)\n",
         "asks for the value of a tensor",
     ),
@@ -262,7 +283,8 @@ FAULTS = {
         "depend on data",
     ),
     "a module that raises": (
-        "class Net(nn.Module):\n    def forward(self, x):\n        raise ValueError('no such thing')\n"
+        "class Net(nn.Module):\n    def forward(self, x):\n        raise ValueError('no "
+        "such thing')\n"
         "def make():\n    return Net(), torch.randn(2, 3)\n",
         "ValueError: no such thing",
     ),
@@ -360,17 +382,30 @@ def changed(): return Net("changed"), torch.randn(2, 8, 16)
 
 
 @pytest.mark.parametrize("way", ["late", "held", "changed"])
-def test_what_has_no_gradient_counts_where_it_is_made_whoever_reads_it(tmp_path: Path, way: str) -> None:
+def test_what_has_no_gradient_counts_where_it_is_made_whoever_reads_it(
+    tmp_path: Path, way: str
+) -> None:
     place = written(tmp_path, CROSSING).replace(":make", f":{way}")
     listed = unknown_operators(source_of(place))
     assert [name for name, _, _ in listed] == ["aten.special_bessel_j0.default"]
-    known = written(tmp_path, CROSSING.replace("special.bessel_j0", "exp")).replace(":make", f":{way}")
+    known = written(tmp_path, CROSSING.replace("special.bessel_j0", "exp")).replace(
+        ":make", f":{way}"
+    )
     model = trace_model(source_of(known))
-    makers = [layer.name for layer in model.layers for op in layer.forward.operators if op.kind == "exp"]
+    makers = [
+        layer.name for layer in model.layers for op in layer.forward.operators if op.kind == "exp"
+    ]
     assert makers == ["prologue"]
     sums = [call.module for call in model.calls if call.module.startswith("between")]
-    assert len(sums) == 2  # each has its linear map; with the third sum, in the epilogue, they change the total
-    adds = [op.kind for layer in model.layers for op in layer.forward.operators if op.sizes == (("elements", 16),)]
+    assert (
+        len(sums) == 2
+    )  # each has its linear map; with the third sum, in the epilogue, they change the total
+    adds = [
+        op.kind
+        for layer in model.layers
+        for op in layer.forward.operators
+        if op.sizes == (("elements", 16),)
+    ]
     assert adds.count("add") == (3 if way == "changed" else 0)
 
 
@@ -435,24 +470,47 @@ plain, changes, keeps, bag, holds, between = map(way, ("plain", "changes", "keep
 @pytest.mark.parametrize(
     ("way", "maps", "gradients", "classes"),
     [
-        ("plain", 5, 9, [4]),  # one map before four blocks; each has two gradients, the first no input's
+        (
+            "plain",
+            5,
+            9,
+            [4],
+        ),  # one map before four blocks; each has two gradients, the first no input's
         ("changes", 5, 9, [4]),  # a block changes what it was given
         ("between", 5, 9, [4]),  # so does the model, and does not say so by assigning it
         ("keeps", 9, 17, [4]),  # a block keeps a loss, which the model adds up
-        ("bag", 5, 9, [1, 3]),  # the first block puts something into a dictionary that all of them read
-        ("holds", 9, 17, [4]),  # each block has a result of the model that it is not given as an argument
+        (
+            "bag",
+            5,
+            9,
+            [1, 3],
+        ),  # the first block puts something into a dictionary that all of them read
+        (
+            "holds",
+            9,
+            17,
+            [4],
+        ),  # each block has a result of the model that it is not given as an argument
     ],
 )
 def test_what_blocks_exchange_on_the_side_is_counted(
     tmp_path: Path, way: str, maps: int, gradients: int, classes: list[int]
 ) -> None:
-    model = trace_model(source_of(written(tmp_path, SIDEWAYS).replace(":make", f":{way}")), microbatch=8)
+    model = trace_model(
+        source_of(written(tmp_path, SIDEWAYS).replace(":make", f":{way}")), microbatch=8
+    )
     products = [
-        sum(op.kind == "product" for call in model.calls for op in getattr(model.layers[call.layer], side).operators)
+        sum(
+            op.kind == "product"
+            for call in model.calls
+            for op in getattr(model.layers[call.layer], side).operators
+        )
         for side in ("forward", "backward")
     ]
     assert products == [maps, gradients]
-    assert [model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")] == classes
+    assert [
+        model.count(i) for i, layer in enumerate(model.layers) if layer.name.startswith("blocks")
+    ] == classes
     assert model.parameters == 6 * 17 * 16
 
 
@@ -477,14 +535,19 @@ def test_results_that_only_some_calls_use_do_not_fold(tmp_path: Path) -> None:
     """
     model = traced(tmp_path, body, microbatch=8)
     blocks = [layer for layer in model.layers if "blocks" in layer.name]
-    assert [sum(op.kind == "product" for op in layer.forward.operators) for layer in blocks] == [2, 3]
+    assert [sum(op.kind == "product" for op in layer.forward.operators) for layer in blocks] == [
+        2,
+        3,
+    ]
 
 
 def test_a_configuration_on_disk_is_a_source(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(
-        '{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 32, "num_hidden_layers": 2,'
-        '"num_attention_heads": 4, "intermediate_size": 48, "vocab_size": 48, "max_position_embeddings": 16}'
+        '{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": '
+        '32, "num_hidden_layers": 2,'
+        '"num_attention_heads": 4, "intermediate_size": 48, "vocab_size": 48, '
+        '"max_position_embeddings": 16}'
     )
     model = trace_model(source_of(str(path)), tensor=2)
     assert (model.sequence, model.count(1)) == (16, 2)
@@ -503,7 +566,9 @@ def test_a_configuration_on_disk_is_a_source(tmp_path: Path) -> None:
             source_of(str(path))
 
 
-def test_a_weight_that_is_handed_to_blocks_and_one_whose_result_is_dropped_count_once(tmp_path: Path) -> None:
+def test_a_weight_that_is_handed_to_blocks_and_one_whose_result_is_dropped_count_once(
+    tmp_path: Path,
+) -> None:
     body = """
     class Block(Mixer):
         def forward(self, x, table):
@@ -553,9 +618,19 @@ def test_lists_of_lists_and_a_list_of_one_are_gone_through(tmp_path: Path) -> No
         return Shared(), torch.randn(2, 8, 16), lambda y: y.sum()
     """
     model = traced(tmp_path, body)
-    assert [call.module for call in model.calls][:4] == ["stages.0.0", "stages.0.1", "stages.1.0", "stages.1.1"]
-    again = trace_model(source_of(written(tmp_path, body).replace(":make", ":shared")), microbatch=2)
-    assert [again.count(i) for i, layer in enumerate(again.layers) if layer.name == "blocks.0"] == [1, 3]
+    assert [call.module for call in model.calls][:4] == [
+        "stages.0.0",
+        "stages.0.1",
+        "stages.1.0",
+        "stages.1.1",
+    ]
+    again = trace_model(
+        source_of(written(tmp_path, body).replace(":make", ":shared")), microbatch=2
+    )
+    assert [again.count(i) for i, layer in enumerate(again.layers) if layer.name == "blocks.0"] == [
+        1,
+        3,
+    ]
     assert again.parameters == 2 * 16 + 8 * 16 * 16 + 80
 
 

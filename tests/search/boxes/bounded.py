@@ -19,8 +19,8 @@ ROUNDED = 1 + 1e-12
 
 
 def check_bounds(job: SearchJob, grid: BoxGrid, boxes: Boxes, chips: SpaceChips) -> None:
-    """Area, clock, power, prices, seconds and joules of works, and scores of a chip in each box; ``chips`` are without
-    the grid's factors."""
+    """Area, clock, power, prices, seconds and joules of works, and scores of a chip in each box;
+    ``chips`` are without the grid's factors."""
     corners = corners_of(grid, boxes)
     assert corners.kept().all()
     _check_figures(job, corners, chips)
@@ -53,11 +53,16 @@ def _check_works(job: SearchJob, corners: Corners, chips: SpaceChips) -> None:
     for task in job.models:
         constants = task.training.constants
         for graph in task.graphs:
-            low, true = box_layer_works(graph, virtual, constants), layer_works(graph.layers, arrays, constants)
+            low, true = (
+                box_layer_works(graph, virtual, constants),
+                layer_works(graph.layers, arrays, constants),
+            )
             for name in ("one_core_s", "spread_s", "hbm_s"):
                 assert (getattr(low, name) <= getattr(true, name) * ROUNDED).all(), name
             least_j = box_joules(graph, virtual, constants, chips.space.technology)
-            assert (least_j <= layer_floors(graph, arrays, constants, chips.space.technology) * ROUNDED).all()
+            assert (
+                least_j <= layer_floors(graph, arrays, constants, chips.space.technology) * ROUNDED
+            ).all()
 
 
 def _check_scores(job: SearchJob, grid: BoxGrid, boxes: Boxes, chips: SpaceChips) -> None:
@@ -68,7 +73,8 @@ def _check_scores(job: SearchJob, grid: BoxGrid, boxes: Boxes, chips: SpaceChips
     truth = state.scores()
     for finer in (False, True):
         scores = box_scores(question, box_times(question, boxes), 0.0, 1e12, every, finer)
-        # The antichain dual is greedy: a box may have a better one than a chip in it, but no better than its schedule.
+        # The antichain dual is greedy: a box may have a better one than a chip in it, but no better
+        # than its schedule.
         for chip in np.flatnonzero(scores > truth * (1 + 1e-9)).tolist():
             least = min(exact_score(job, scale, chips, chip, memory) for memory in memories)
             assert scores[chip] <= least * (1 + 1e-9)

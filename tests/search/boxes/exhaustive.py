@@ -13,10 +13,13 @@ from tests.search.made import exact_score
 
 
 def check_against_exhaustive(job: SearchJob) -> None:
-    """Every chip and memory by the reference path: the same best chip, no bound above it, and every chip counted."""
+    """Every chip and memory by the reference path: the same best chip, no bound above it, and every
+    chip counted."""
     scale, opened = scale_for(job), enumerate_space(job.space)
     state, memories = search(job, scale), range(len(job.hbm_bytes))
-    scores = np.array([[exact_score(job, scale, opened, c, h) for h in memories] for c in range(len(opened))])
+    scores = np.array(
+        [[exact_score(job, scale, opened, c, h) for h in memories] for c in range(len(opened))]
+    )
     best = best_of(state) if len(state.opened) else None
     if best is None:
         assert not np.isfinite(scores).any()
@@ -28,10 +31,23 @@ def check_against_exhaustive(job: SearchJob) -> None:
         assert (state.opened.name(best.chip), best.hbm) == (opened.name(chip), hbm)
     assert least * (1 - TIE) <= best.score <= least / (1 - job.gap) * (1 + TIE)
     standing = state.standing()
-    assert standing.lower <= least * (1 + TIE) and standing.gap <= max(1e-8, job.gap) and standing.open == 0
-    assert standing.evaluated + standing.bound + standing.memory == len(opened) == state.opened.total
-    proof = certificate_of(
-        closed_chips(state), evaluated_chips(state), best.score, job.gap, state.opened.left_out, state.boxed
+    assert (
+        standing.lower <= least * (1 + TIE)
+        and standing.gap <= max(1e-8, job.gap)
+        and standing.open == 0
     )
-    assert proof.chips == len(opened) and proof.near.at_most >= int((scores.min(axis=1) <= 1.01 * best.score).sum())
+    assert (
+        standing.evaluated + standing.bound + standing.memory == len(opened) == state.opened.total
+    )
+    proof = certificate_of(
+        closed_chips(state),
+        evaluated_chips(state),
+        best.score,
+        job.gap,
+        state.opened.left_out,
+        state.boxed,
+    )
+    assert proof.chips == len(opened) and proof.near.at_most >= int(
+        (scores.min(axis=1) <= 1.01 * best.score).sum()
+    )
     assert {name: proof.closed[name] for name in opened.left_out} == opened.left_out

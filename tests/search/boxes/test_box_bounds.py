@@ -26,7 +26,8 @@ def _space() -> Space:
     """Millions of combinations, within the paper's area."""
     return small_space(
         tensor_cores=POWERS, rows=[8, 16, 32, 128], columns=[8, 32, 64, 256], vector_cores=POWERS,
-        lanes=[4, 16, 128, 512], global_buffer=["2 MiB", "8 MiB", "32 MiB", "64 MiB"], hbm_bandwidth=[3e11, 9e11, 2e12],
+        lanes=[4, 16, 128, 512], global_buffer=["2 MiB", "8 MiB", "32 MiB", "64 MiB"],
+        hbm_bandwidth=[3e11, 9e11, 2e12],
         clock=[7e8, 1.05e9], global_bandwidth=[2e12, 4e12],
     )  # fmt: skip
 
@@ -38,7 +39,10 @@ def _boxes(grid: BoxGrid, seed: int, count: int) -> tuple[Boxes, Integers]:
     places = places[grid.least_dies(Boxes(places, places)) <= grid.budget_mm2][:count]
     reach = rng.integers(0, sizes, size=places.shape) * (rng.random(places.shape) < 0.5)
     low = np.maximum(places - reach, 0)
-    high = np.minimum(places + rng.integers(0, sizes, size=places.shape) * (rng.random(places.shape) < 0.5), sizes - 1)
+    high = np.minimum(
+        places + rng.integers(0, sizes, size=places.shape) * (rng.random(places.shape) < 0.5),
+        sizes - 1,
+    )
     return trimmed(grid, Boxes(low, high)), places
 
 
@@ -89,6 +93,8 @@ def test_what_is_trimmed_is_too_large() -> None:
     boxes = boxes.taken(corners_of(grid, boxes).kept())
     cut = trimmed(grid, boxes)
     for _ in range(20):
-        inside = (boxes.low + rng.random(boxes.low.shape) * (boxes.high - boxes.low + 1)).astype(np.int64)
+        inside = (boxes.low + rng.random(boxes.low.shape) * (boxes.high - boxes.low + 1)).astype(
+            np.int64
+        )
         lost = (inside > cut.high).any(axis=1)
         assert (grid.least_dies(Boxes(inside, inside))[lost] > grid.budget_mm2).all()

@@ -1,4 +1,5 @@
-"""The folder of a run whose space was looked at in boxes: it holds, and every command that reads it finds its chip."""
+"""The folder of a run whose space was looked at in boxes: it holds, and every command that reads it
+finds its chip."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -42,8 +43,13 @@ def test_commands_read_the_run_of_a_space_in_boxes(
 
 
 @pytest.mark.slow
-def test_an_explanation_of_a_space_in_boxes_is_that_of_its_chips(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
-    told, asked = [], ("--instead", "rows=32", "--error", "0.1", "--flatness", "3%", "--workers", "1", "--json")
+def test_an_explanation_of_a_space_in_boxes_is_that_of_its_chips(
+    tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    told, asked = (
+        [],
+        ("--instead", "rows=32", "--error", "0.1", "--flatness", "3%", "--workers", "1", "--json"),
+    )
     for boxed in (1 << 20, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(opening, "BOXED", boxed)

@@ -1,4 +1,5 @@
-"""A search that looks at its space in boxes: its answer is that of exhaustive evaluation, and no chip is lost."""
+"""A search that looks at its space in boxes: its answer is that of exhaustive evaluation, and no
+chip is lost."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,23 +26,31 @@ from tests.search.made_cluster import cluster_task
 
 SCHEDULES: tuple[ScheduleRule, ...] = ("serial", "companions", "links", "overlap")
 AXES: dict[str, list[Any]] = {
-    "tensor_cores": [1, 2, 8], "rows": [16, 64], "columns": [32, 64], "vector_cores": [1, 4], "lanes": [8, 64],
+    "tensor_cores": [1, 2, 8], "rows": [16, 64], "columns": [32, 64], "vector_cores": [1, 4],
+    "lanes": [8, 64],
     "global_buffer": [2 * MIB, 8 * MIB],
 }  # fmt: skip
 MORE: dict[str, list[Any]] = {
-    "hbm_bandwidth": [3e11, 9e11], "links": [1e9, 1e11], "clock": [7e8, 1e9], "global_bandwidth": [1e12, 4e12],
+    "hbm_bandwidth": [3e11, 9e11], "links": [1e9, 1e11], "clock": [7e8, 1e9],
+    "global_bandwidth": [1e12, 4e12],
     "tensor_buffer": [2**15, 2**17], "vector_buffer": [2**12, 2**15],
 }  # fmt: skip
 
 
 @st.composite
 def _spaces(draw: st.DrawFn) -> Space:
-    """Some axes, of one to three values, within limits of area, power and price that bind or do not."""
-    axes = {name: sorted(draw(st.sets(st.sampled_from(v), min_size=1, max_size=2))) for name, v in AXES.items()}
+    """Some axes, of one to three values, within limits of area, power and price that bind or do
+    not."""
+    axes = {
+        name: sorted(draw(st.sets(st.sampled_from(v), min_size=1, max_size=2)))
+        for name, v in AXES.items()
+    }
     for name in draw(st.sets(st.sampled_from(sorted(MORE)), max_size=2)):
         axes[name] = MORE[name]
     space = small_space(**axes)
-    space = space.keeping(least_share=draw(st.sampled_from([0.0, 0.02])), smaller_with_one_core=draw(st.booleans()))
+    space = space.keeping(
+        least_share=draw(st.sampled_from([0.0, 0.02])), smaller_with_one_core=draw(st.booleans())
+    )
     limits = {"area": [20.0, 100.0], "power": [30.0, 120.0], "usd": [40.0, 400.0]}
     chosen = draw(st.sets(st.sampled_from(sorted(limits)), max_size=2))
     return space.within({name: draw(st.sampled_from(limits[name])) for name in chosen})
@@ -59,11 +68,17 @@ def box_jobs(draw: st.DrawFn) -> SearchJob:
         tasks = (traced_task(draw(st.integers(0, 3)), (1, 2), (1,)),)
     else:
         schedule = draw(st.sampled_from(SCHEDULES))
-        tasks = (cluster_task("gpt", widths=(2,), microbatches=(1,), schedule=schedule, devices=8, batch=8),)
+        tasks = (
+            cluster_task(
+                "gpt", widths=(2,), microbatches=(1,), schedule=schedule, devices=8, batch=8
+            ),
+        )
     objective = Objective(draw(st.sampled_from(KINDS)), "arithmetic")
     memories = draw(st.sampled_from([(2 * MIB, GIB), (GIB,)]))
     gap = draw(st.sampled_from([0.0, 0.0, 0.02]))
-    return SearchJob("boxes", tasks, draw(_spaces()), memories, objective, gap, "boxes", round_size=3)
+    return SearchJob(
+        "boxes", tasks, draw(_spaces()), memories, objective, gap, "boxes", round_size=3
+    )
 
 
 EVERY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -71,14 +86,18 @@ EVERY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scop
 
 @settings(EVERY, max_examples=4)
 @given(job=box_jobs())
-def test_the_answer_by_boxes_is_that_of_exhaustive_evaluation(small_boxes: None, job: SearchJob) -> None:
+def test_the_answer_by_boxes_is_that_of_exhaustive_evaluation(
+    small_boxes: None, job: SearchJob
+) -> None:
     check_against_exhaustive(job)
 
 
 @pytest.mark.slow
 @settings(EVERY, max_examples=60)
 @given(job=box_jobs())
-def test_many_answers_by_boxes_are_those_of_exhaustive_evaluation(small_boxes: None, job: SearchJob) -> None:
+def test_many_answers_by_boxes_are_those_of_exhaustive_evaluation(
+    small_boxes: None, job: SearchJob
+) -> None:
     check_against_exhaustive(job)
 
 
@@ -98,7 +117,9 @@ def test_a_space_of_the_paper_is_not_looked_at_in_boxes() -> None:
 def test_chips_are_found_again_by_their_combinations(small_boxes: None) -> None:
     space = small_space()
     every = chips_numbered(space, np.arange(len(space)))
-    assert [every.name(at) for at in range(len(every))] == [enumerate_space(space).name(at) for at in range(len(every))]
+    assert [every.name(at) for at in range(len(every))] == [
+        enumerate_space(space).name(at) for at in range(len(every))
+    ]
     numbers = np.array([every.number(3), every.number(7)])
     some = reopened(space, numbers)
     assert some.total == every.total and [some.number(at) for at in range(2)] == numbers.tolist()
@@ -136,4 +157,6 @@ def test_a_search_by_boxes_goes_on_from_its_journal(small_boxes: None) -> None:
     again = search(job, scale_for(job), journal=kept)
     assert again.evaluated == first.evaluated and kept.rows == rows
     kept.added = 0
-    assert search(job, scale_for(job), journal=kept).evaluated == first.evaluated and kept.added == 0
+    assert (
+        search(job, scale_for(job), journal=kept).evaluated == first.evaluated and kept.added == 0
+    )

@@ -1,4 +1,5 @@
-"""A search of chips of clusters in boxes: the answer of exhaustive evaluation, and no chip is lost."""
+"""A search of chips of clusters in boxes: the answer of exhaustive evaluation, and no chip is
+lost."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,8 @@ from tests.search.made_silicon import silicon_job, silicon_space
 SCHEDULES: tuple[ScheduleRule, ...] = ("serial", "companions", "links", "overlap", "icml24")
 MEANS: tuple[Mean, ...] = ("geometric", "arithmetic")
 AXES: dict[str, list[Any]] = {
-    "clusters": [1, 2, 4, 12, 13], "arrays": [1, 2, 3], "rows": [16, 32], "columns": [32, 64], "lanes": [128, 512],
+    "clusters": [1, 2, 4, 12, 13], "arrays": [1, 2, 3], "rows": [16, 32], "columns": [32, 64],
+    "lanes": [128, 512],
     "registers": [2**18, 2**20], "global_width": [1000.0, 2048.0], "hbm_stacks": [2, 3, 4],
     "links": [1e11, 9e11], "global_buffer": [2**23, 25 * 2**20],
 }  # fmt: skip
@@ -27,9 +29,13 @@ AXES: dict[str, list[Any]] = {
 
 @st.composite
 def _spaces(draw: st.DrawFn) -> Space:
-    """Some axes of one or two values, within limits of area, power and price that bind or do not."""
+    """Some axes of one or two values, within limits of area, power and price that bind or do
+    not."""
     chosen = draw(st.sets(st.sampled_from(sorted(AXES)), min_size=2, max_size=4))
-    axes = {name: sorted(draw(st.sets(st.sampled_from(AXES[name]), min_size=1, max_size=2))) for name in chosen}
+    axes = {
+        name: sorted(draw(st.sets(st.sampled_from(AXES[name]), min_size=1, max_size=2)))
+        for name in chosen
+    }
     keep = {
         "most_area": draw(st.sampled_from([330.0, 500.0, 800.0])),
         "sustained_power": draw(st.sampled_from([110.0, 180.0, 600.0])),
@@ -46,14 +52,17 @@ def cluster_box_jobs(draw: st.DrawFn) -> SearchJob:
     schedule = draw(st.sampled_from(SCHEDULES))
     names = draw(st.sampled_from([("gpt",), ("llama",), ("gpt", "llama")]))
     tasks = tuple(
-        cluster_task(name, schedule=schedule, widths=(2,), microbatches=(1,), devices=8, batch=8) for name in names
+        cluster_task(name, schedule=schedule, widths=(2,), microbatches=(1,), devices=8, batch=8)
+        for name in names
     )
     job = silicon_job(tasks, draw(_spaces()), gap=draw(st.sampled_from([0.0, 0.0, 0.02])))
     mean: Mean = draw(st.sampled_from(MEANS))
     return replace(job, objective=Objective(draw(st.sampled_from(KINDS)), mean, baseline="h100"))
 
 
-EVERY = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+EVERY = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def _check(job: SearchJob) -> None:
@@ -63,7 +72,9 @@ def _check(job: SearchJob) -> None:
 
 @settings(EVERY, max_examples=2)
 @given(job=cluster_box_jobs())
-def test_the_answer_of_clusters_by_boxes_is_that_of_exhaustive_evaluation(small_boxes: None, job: SearchJob) -> None:
+def test_the_answer_of_clusters_by_boxes_is_that_of_exhaustive_evaluation(
+    small_boxes: None, job: SearchJob
+) -> None:
     _check(job)
 
 

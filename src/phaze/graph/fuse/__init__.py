@@ -1,8 +1,8 @@
 """Fusion: operators that a compiler would run as one become one, with their members as ``parts``.
 
-Levels, as a software stack names them: ``none``; ``chains`` (element-wise operators with one reader each, as kernels
-that are fused by hand); ``elementwise`` (also clusters of vector operators); ``full``
-(also siblings, epilogues of products, and bias sums).
+Levels, as a software stack names them: ``none``; ``chains`` (element-wise operators with one reader
+each, as kernels that are fused by hand); ``elementwise`` (also clusters of vector operators);
+``full`` (also siblings, epilogues of products, and bias sums).
 """
 
 from collections.abc import Callable, Mapping
@@ -33,16 +33,23 @@ LEVELS: Mapping[Fusion, tuple[Rule, ...]] = MappingProxyType(
 STRUCTURAL: tuple[Rule, ...] = (rules.chains, rules.clusters)
 
 
-def fuse_graph(graph: OperatorGraph, fusion: Fusion, fusions: Fusions | None = None) -> OperatorGraph:
-    """``graph`` after all rules of a level; ``fusions`` keeps what graphs of one structure have in common."""
+def fuse_graph(
+    graph: OperatorGraph, fusion: Fusion, fusions: Fusions | None = None
+) -> OperatorGraph:
+    """``graph`` after all rules of a level; ``fusions`` keeps what graphs of one structure have in
+    common."""
     every = LEVELS[fusion]
-    first = every[: next((index for index, rule in enumerate(every) if rule not in STRUCTURAL), len(every))]
+    first = every[
+        : next((index for index, rule in enumerate(every) if rule not in STRUCTURAL), len(every))
+    ]
 
     def by_structure(unfused: OperatorGraph) -> OperatorGraph:
         return reduce(lambda fused, rule: rule(fused), first, unfused)
 
     if first:
-        graph = by_structure(graph) if fusions is None else fusions.fused(graph, fusion, by_structure)
+        graph = (
+            by_structure(graph) if fusions is None else fusions.fused(graph, fusion, by_structure)
+        )
     return reduce(lambda fused, rule: rule(fused), every[len(first) :], graph)
 
 

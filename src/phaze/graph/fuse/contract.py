@@ -1,14 +1,17 @@
-"""Groups of operators become fused operators; work and what enters or leaves a group stay as they were.
+"""Groups of operators become fused operators; work and what enters or leaves a group stay as they
+were.
 
 For a group G with members p (its ``parts``):
 
     FLOP(G)      = sum of FLOP(p),  vector operations likewise
     reads(G, T)  = min(bytes of T, sum of reads(p, T)), for each tensor T that no member writes
-    writes(G, T) = writes(p, T), for each T that a member writes and that is an output of the graph or read outside G
+    writes(G, T) = writes(p, T), for each T that a member writes and that is an output of the graph
+    or read outside G
 
-What a member writes and only members read never leaves the chip: it is no operand of G, though still one of its
-parts, and a tensor of the graph. A tensor that several members read is fetched once. :func:`contract` checks the
-first line over the whole graph, and that inputs and outputs are the same.
+What a member writes and only members read never leaves the chip: it is no operand of G, though
+still one of its parts, and a tensor of the graph. A tensor that several members read is fetched
+once. :func:`contract` checks the first line over the whole graph, and that inputs and outputs are
+the same.
 """
 
 import heapq
@@ -25,9 +28,13 @@ def leaves(operator: Operator) -> tuple[Operator, ...]:
 
 
 def in_order(operators: Sequence[Operator]) -> list[Operator]:
-    """``operators`` in an order in which they can run; of those that can, the smallest number first."""
+    """``operators`` in an order in which they can run; of those that can, the smallest number
+    first."""
     writer = {access.tensor: i for i, op in enumerate(operators) for access in op.writes}
-    waits = [{writer[a.tensor] for a in op.reads if a.tensor in writer} - {i} for i, op in enumerate(operators)]
+    waits = [
+        {writer[a.tensor] for a in op.reads if a.tensor in writer} - {i}
+        for i, op in enumerate(operators)
+    ]
     readers: dict[int, list[int]] = {}
     for i, sources in enumerate(waits):
         for source in sources:
@@ -64,7 +71,8 @@ def _module(parts: Sequence[Operator]) -> str:
 
 
 def produced(operator: Operator) -> int:
-    """Elements that an operator goes through: of its result for products, its own ``elements`` for vector work."""
+    """Elements that an operator goes through: of its result for products, its own ``elements`` for
+    vector work."""
     sizes = dict(operator.sizes)
     if "elements" in sizes:
         return sizes["elements"]
@@ -72,9 +80,15 @@ def produced(operator: Operator) -> int:
 
 
 def joined(
-    number: int, core: Core, module: str, parts: Sequence[Operator], outside: Set[int], bytes_of: Mapping[int, int]
+    number: int,
+    core: Core,
+    module: str,
+    parts: Sequence[Operator],
+    outside: Set[int],
+    bytes_of: Mapping[int, int],
 ) -> Operator:
-    """One operator of ``parts``, which are in order; of what they write ``outside`` are read by others or outputs."""
+    """One operator of ``parts``, which are in order; of what they write ``outside`` are read by
+    others or outputs."""
     written = {access.tensor: access.bytes for part in parts for access in part.writes}
     reads: dict[int, list[int]] = {}
     for part in parts:
@@ -124,7 +138,8 @@ def contract(graph: OperatorGraph, partition: FusionPartition) -> OperatorGraph:
 
 
 def check_conserved(before: OperatorGraph, after: OperatorGraph) -> None:
-    """An AssertionError unless both graphs do the same work on the same inputs for the same outputs."""
+    """An AssertionError unless both graphs do the same work on the same inputs for the same
+    outputs."""
     for work in (opset.flops, opset.vector_operations):
         if sum(map(work, before.operators)) != sum(map(work, after.operators)):
             raise AssertionError("fusion changed the work")

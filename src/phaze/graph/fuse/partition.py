@@ -1,12 +1,15 @@
-"""Operators put into groups, with a test of each merge: the groups of a graph must stay without a cycle.
+"""Operators put into groups, with a test of each merge: the groups of a graph must stay without a
+cycle.
 
-Let a -> b say that b reads what a writes, and D(a), A(a) be what is reached from a and what reaches a. Two groups
-become one without a cycle exactly when no third one lies between them:
+Let a -> b say that b reads what a writes, and D(a), A(a) be what is reached from a and what reaches
+a. Two groups become one without a cycle exactly when no third one lies between them:
 
-    mergeable(a, b)  <=>  D(a) & A(b) = {} and D(b) & A(a) = {}        (:meth:`FusionPartition.mergeable`)
+    mergeable(a, b)  <=>  D(a) & A(b) = {} and D(b) & A(a) = {}
+                     (:meth:`FusionPartition.mergeable`)
 
-A merge keeps every path: what reached a or b now reaches all that a or b reached (:meth:`FusionPartition.merge`). Sets
-are bits of one integer, so a merge costs a few operations for each group that it touches.
+A merge keeps every path: what reached a or b now reaches all that a or b reached
+(:meth:`FusionPartition.merge`). Sets are bits of one integer, so a merge costs a few operations for
+each group that it touches.
 """
 
 from collections.abc import Iterator
@@ -25,7 +28,8 @@ def bits(mask: int) -> Iterator[int]:
 
 @dataclass(slots=True)
 class FusionPartition:
-    """Groups of the operators of one graph, named by the place of their first member in its order."""
+    """Groups of the operators of one graph, named by the place of their first member in its
+    order."""
 
     operators: tuple[Operator, ...]
     members: dict[int, list[int]] = field(default_factory=dict)
@@ -60,7 +64,9 @@ class FusionPartition:
 
     def mergeable(self, a: int, b: int) -> bool:
         """Whether ``a`` and ``b`` can be one group: nothing lies between them."""
-        return a != b and not (self.below[a] & self.above[b]) and not (self.below[b] & self.above[a])
+        return (
+            a != b and not (self.below[a] & self.above[b]) and not (self.below[b] & self.above[a])
+        )
 
     def merge(self, a: int, b: int) -> int:
         """Put the two groups together; the name of the result is the smaller one."""

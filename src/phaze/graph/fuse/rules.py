@@ -1,10 +1,15 @@
 """The rules of fusion: each a function from a graph to a graph with fewer operators.
 
-    chains        element-wise a, b with b the only reader of a; a fill, scattered into  -> one vector operator
-    clusters      vector a, b with b reading a, nothing between them (reductions too)    -> one vector operator
-    siblings      vector a, b that share at least half of what one of them reads         -> one vector operator
-    epilogues     a product and an element-wise reader of its result, of the same size   -> one operator of both cores
-    bias_sums     a product and a sum over one of its operands (the bias' gradient)      -> one operator of both cores
+    chains        element-wise a, b with b the only reader of a; a fill, scattered into  -> one
+                  vector operator
+    clusters      vector a, b with b reading a, nothing between them (reductions too)    -> one
+                  vector operator
+    siblings      vector a, b that share at least half of what one of them reads         -> one
+                  vector operator
+    epilogues     a product and an element-wise reader of its result, of the same size   -> one
+                  operator of both cores
+    bias_sums     a product and a sum over one of its operands (the bias' gradient)      -> one
+                  operator of both cores
 
 Every merge is tested: two operators become one only if no third lies between them on a path.
 """
@@ -17,18 +22,20 @@ from phaze.graph.fuse.partition import FusionPartition, bits
 from phaze.graph.ir import Operator, OperatorGraph
 
 ALONE = frozenset({"sort", "scan", "scatter", "embedding_backward", "pool", "accumulate"})
-"""Vector kinds that are kernels of their own: their writes go where their data say, they pass over it in order, or
-(sums of gradients that several layers send) each runs when its gradient arrives."""
+"""Vector kinds that are kernels of their own: their writes go where their data say, they pass over
+it in order, or (sums of gradients that several layers send) each runs when its gradient arrives."""
 POINTWISE = frozenset({"copy", "fill"})
 
 
 def is_elementwise(operator: Operator) -> bool:
-    """Each element of the result depends on the same element of the operands: maps, casts, copies."""
+    """Each element of the result depends on the same element of the operands: maps, casts,
+    copies."""
     return all(opset.KINDS[p.kind].rule == "map" or p.kind in POINTWISE for p in leaves(operator))
 
 
 def is_vector(operator: Operator) -> bool:
-    """Runs on vector cores and may share a loop with others: element-wise, reductions, normalisations, look-ups."""
+    """Runs on vector cores and may share a loop with others: element-wise, reductions,
+    normalisations, look-ups."""
     return operator.core == "vector" and all(part.kind not in ALONE for part in leaves(operator))
 
 
@@ -61,8 +68,8 @@ class _Groups:
 
 
 def _made_inside(fill: Operator, scatter: Operator) -> bool:
-    """Whether ``scatter`` may make what ``fill`` does: its values, or the place it writes to, if it writes all of it
-    (else the clearing of the rest would be left out)."""
+    """Whether ``scatter`` may make what ``fill`` does: its values, or the place it writes to, if it
+    writes all of it (else the clearing of the rest would be left out)."""
     if fill.kind != "fill" or scatter.kind != "scatter":
         return False
     filled = {access.tensor: access.bytes for access in fill.writes}
@@ -72,9 +79,12 @@ def _made_inside(fill: Operator, scatter: Operator) -> bool:
 
 
 def chains(graph: OperatorGraph) -> OperatorGraph:
-    """Element-wise operators with one reader each become one with it; a scatter clears the place it writes to."""
+    """Element-wise operators with one reader each become one with it; a scatter clears the place it
+    writes to."""
     partition = FusionPartition.of(graph)
-    usable = {place for place, op in enumerate(graph.operators) if is_vector(op) and is_elementwise(op)}
+    usable = {
+        place for place, op in enumerate(graph.operators) if is_vector(op) and is_elementwise(op)
+    }
     for place in reversed(range(len(graph.operators))):
         group = partition.group[place]
         readers = partition.after[group]
@@ -89,7 +99,8 @@ def chains(graph: OperatorGraph) -> OperatorGraph:
 
 
 def clusters(graph: OperatorGraph) -> OperatorGraph:
-    """Vector operators become one with the vector operators that read them, wherever nothing lies between."""
+    """Vector operators become one with the vector operators that read them, wherever nothing lies
+    between."""
     partition = FusionPartition.of(graph)
     usable = sum(1 << place for place, op in enumerate(graph.operators) if is_vector(op))
     open_groups = partition.groups()
@@ -122,14 +133,19 @@ def siblings(graph: OperatorGraph) -> OperatorGraph:
 
 
 def epilogues(graph: OperatorGraph) -> OperatorGraph:
-    """A product takes in the element-wise operator that reads its result; of two products the later one does."""
+    """A product takes in the element-wise operator that reads its result; of two products the later
+    one does."""
     partition = FusionPartition.of(graph)
     for place, op in enumerate(graph.operators):
         if not (is_vector(op) and is_elementwise(op)):
             continue
         for source in sorted(bits(partition.before[partition.group[place]]), reverse=True):
             product = graph.operators[source]
-            if product.kind != "product" or len(partition.members[source]) > 1 or produced(product) != produced(op):
+            if (
+                product.kind != "product"
+                or len(partition.members[source]) > 1
+                or produced(product) != produced(op)
+            ):
                 continue
             if partition.mergeable(source, partition.group[place]):
                 partition.merge(source, partition.group[place])
@@ -146,7 +162,11 @@ def bias_sums(graph: OperatorGraph) -> OperatorGraph:
             for access in op.reads:
                 readers.setdefault(access.tensor, []).append(place)
     for place, op in enumerate(graph.operators):
-        if op.core != "vector" or len(op.reads) != 1 or any(part.kind != "reduce" for part in leaves(op)):
+        if (
+            op.core != "vector"
+            or len(op.reads) != 1
+            or any(part.kind != "reduce" for part in leaves(op))
+        ):
             continue
         for source in reversed(readers.get(op.reads[0].tensor, [])):
             a, b = partition.group[source], partition.group[place]

@@ -1,8 +1,10 @@
-"""Graphs that differ in sizes alone are fused alike: their groups are searched once, and then taken.
+"""Graphs that differ in sizes alone are fused alike: their groups are searched once, and then
+taken.
 
-The rules ``chains`` and ``clusters`` ask for kinds, operands and outputs, and of a scatter whether it writes all of
-what a fill made; for no other size (:class:`Structures` holds all of that). So a *recipe*, the operators of the fused
-graph by places in the graph before, serves every graph of a structure (:class:`Fusions`).
+The rules ``chains`` and ``clusters`` ask for kinds, operands and outputs, and of a scatter whether
+it writes all of what a fill made; for no other size (:class:`Structures` holds all of that). So a
+*recipe*, the operators of the fused graph by places in the graph before, serves every graph of a
+structure (:class:`Fusions`).
 """
 
 from collections.abc import Callable, Hashable
@@ -14,7 +16,8 @@ from phaze.graph.ir import Core, Operator, OperatorGraph
 
 @dataclass(frozen=True, slots=True)
 class FusionGroup:
-    """A fused operator without its sizes: the places of its members in order, and which tensors leave it."""
+    """A fused operator without its sizes: the places of its members in order, and which tensors
+    leave it."""
 
     id: int
     core: Core
@@ -32,7 +35,10 @@ def _cleared(graph: OperatorGraph) -> tuple[bool, ...]:
     if not any(op.kind == "scatter" for op in graph.operators):
         return ()
     filled = {
-        a.tensor: sum(w.bytes for w in op.writes) for op in graph.operators if op.kind == "fill" for a in op.writes
+        a.tensor: sum(w.bytes for w in op.writes)
+        for op in graph.operators
+        if op.kind == "fill"
+        for a in op.writes
     }
     return tuple(
         sum(a.bytes for a in op.writes) >= filled[op.reads[0].tensor]
@@ -43,14 +49,16 @@ def _cleared(graph: OperatorGraph) -> tuple[bool, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Structures:
-    """Structures of graphs as values that are quick to compare: operators that are equal but for their sizes have one
-    number. ``seen`` has the number of an operator by identity; it is kept, so that no other takes its place."""
+    """Structures of graphs as values that are quick to compare: operators that are equal but for
+    their sizes have one number. ``seen`` has the number of an operator by identity; it is kept, so
+    that no other takes its place."""
 
     numbers: dict[Hashable, int] = field(default_factory=dict)
     seen: dict[int, tuple[int, Operator]] = field(default_factory=dict)
 
     def of(self, graph: OperatorGraph) -> Hashable:
-        """All of a graph but its sizes, and which scatters write all of what a fill made for them."""
+        """All of a graph but its sizes, and which scatters write all of what a fill made for
+        them."""
         return graph.outputs, _cleared(graph), tuple([self._number(op) for op in graph.operators])
 
     def _number(self, op: Operator) -> int:
@@ -85,8 +93,8 @@ KnownGroups = dict[tuple[frozenset[int], tuple[int, ...]], Operator]
 
 
 def regrouped(graph: OperatorGraph, recipe: Recipe, fused_groups: KnownGroups) -> OperatorGraph:
-    """A graph of the recipe's structure, fused; ``fused_groups`` are fused operators of graphs with members in
-    common."""
+    """A graph of the recipe's structure, fused; ``fused_groups`` are fused operators of graphs with
+    members in common."""
     if len(recipe) == len(graph.operators):
         return graph
     bytes_of: dict[int, int] = {}
@@ -99,7 +107,9 @@ def regrouped(graph: OperatorGraph, recipe: Recipe, fused_groups: KnownGroups) -
         key = group.outside, tuple(map(id, parts))
         if key not in fused_groups:
             bytes_of = bytes_of or {tensor.id: tensor.bytes for tensor in graph.tensors}
-            fused_groups[key] = joined(group.id, group.core, group.module, parts, group.outside, bytes_of)
+            fused_groups[key] = joined(
+                group.id, group.core, group.module, parts, group.outside, bytes_of
+            )
         operators.append(fused_groups[key])
     return OperatorGraph(graph.tensors, tuple(operators), graph.inputs, graph.outputs)
 
@@ -112,7 +122,9 @@ class Fusions:
     recipes: dict[Hashable, Recipe] = field(default_factory=dict)
     groups: KnownGroups = field(default_factory=dict)
 
-    def fused(self, graph: OperatorGraph, name: str, fuse: Callable[[OperatorGraph], OperatorGraph]) -> OperatorGraph:
+    def fused(
+        self, graph: OperatorGraph, name: str, fuse: Callable[[OperatorGraph], OperatorGraph]
+    ) -> OperatorGraph:
         """The graph after rules of a ``name`` that ask for no more than its structure."""
         if any(op.parts for op in graph.operators):
             return fuse(graph)

@@ -1,5 +1,5 @@
-"""A traced layer as a stack runs it: in the precision of a job, its gradients added up and its softmaxes run as the
-stack does. Each rewrite takes a layer and gives a layer.
+"""A traced layer as a stack runs it: in the precision of a job, its gradients added up and its
+softmaxes run as the stack does. Each rewrite takes a layer and gives a layer.
 """
 
 from phaze.graph.ir import Layer
@@ -12,10 +12,15 @@ from phaze.hardware.formats import RECIPES, WIDE, Precision
 from phaze.hardware.stack import Stack
 
 
-def run_layer(layer: Layer, stack: Stack, precision: Precision, known: KnownGradients | None = None) -> Layer:
-    """The layer as a stack runs it in a precision; ``known`` keeps operators that layers have in common."""
+def run_layer(
+    layer: Layer, stack: Stack, precision: Precision, known: KnownGradients | None = None
+) -> Layer:
+    """The layer as a stack runs it in a precision; ``known`` keeps operators that layers have in
+    common."""
     layer = unfused_softmaxes(layer, stack.softmax_matrices)
     if precision == WIDE:
         return added_inside(wide_layer(layer), max(stack.accumulation_inside, WIDE_BYTES))
-    layer = low_precision(added_inside(layer, stack.accumulation_inside, known), RECIPES.get(precision))
+    layer = low_precision(
+        added_inside(layer, stack.accumulation_inside, known), RECIPES.get(precision)
+    )
     return with_grouped(layer) if stack.grouped_share else layer

@@ -1,7 +1,8 @@
-"""Grouped products of experts, marked: they have a share of their own of the rate that other products reach.
+"""Grouped products of experts, marked: they have a share of their own of the rate that other
+products reach.
 
-A product of many experts at once has, beside rows and weights, the offset of each expert's rows: whole numbers of 32
-bits, at least one for each expert.
+A product of many experts at once has, beside rows and weights, the offset of each expert's rows:
+whole numbers of 32 bits, at least one for each expert.
 """
 
 from dataclasses import replace
@@ -25,7 +26,8 @@ def _marked(graph: OperatorGraph) -> OperatorGraph:
     if not any(_is_grouped(op, tensors) for op in graph.operators):
         return graph
     operators = tuple(
-        replace(op, sizes=(*op.sizes, MARK)) if _is_grouped(op, tensors) else op for op in graph.operators
+        replace(op, sizes=(*op.sizes, MARK)) if _is_grouped(op, tensors) else op
+        for op in graph.operators
     )
     return replace(graph, operators=operators)
 

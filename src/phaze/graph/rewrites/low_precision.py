@@ -1,14 +1,17 @@
-"""A traced block in a recipe of low precision: casts before its linear products, operands in few bits.
+"""A traced block in a recipe of low precision: casts before its linear products, operands in few
+bits.
 
-    linear product     forward: it reads one weight; backward: it reads one weight (gradient of the input), or none and
-                       makes what nobody reads (gradient of a weight)
-    never              what lies around the blocks (embeddings, logits), routers, attention, products of activations
-    cast               each activation or gradient that linear products read is cast once, for all of them, right before
-                       the first: read in 16 bits, written as it is and transposed (:mod:`phaze.hardware.formats`);
-                       an operator of its own, so that a stack fuses it with what comes before where it fuses such
+    linear product     forward: it reads one weight; backward: it reads one weight (gradient of the
+                       input), or none and makes what nobody reads (gradient of a weight)
+    never              what lies around the blocks (embeddings, logits), routers, attention,
+                       products of activations
+    cast               each activation or gradient that linear products read is cast once, for all
+                       of them, right before the first: read in 16 bits, written as it is and
+                       transposed (:mod:`phaze.hardware.formats`); an operator of its own, so that a
+                       stack fuses it with what comes before where it fuses such
     weights            are read in the low format; they are cast once a step, which no pass sees
-    saved              gradients of weights read the transposed cast of forward, so it is kept, and its 16-bit original
-                       only where something else of the backward pass reads it
+    saved              gradients of weights read the transposed cast of forward, so it is kept, and
+                       its 16-bit original only where something else of the backward pass reads it
 
 Products keep their sizes and get ``bits``. A recipe changes no FLOP and no result's bytes.
 """
@@ -40,7 +43,8 @@ def is_around(name: str) -> bool:
 
 @dataclass(slots=True)
 class _Casts:
-    """The casts of a layer: the low-precision tensors of an original, and all its tensors by number."""
+    """The casts of a layer: the low-precision tensors of an original, and all its tensors by
+    number."""
 
     recipe: Recipe
     tensors: dict[int, Tensor]
@@ -69,7 +73,9 @@ class _Casts:
     def read(self, access: Access, turned: bool) -> Access:
         """The access to the cast of what it reads."""
         elements = self.elements(access)
-        return Access(self.low(access.tensor, elements, turned), ceil(elements * self.recipe.operand_bytes))
+        return Access(
+            self.low(access.tensor, elements, turned), ceil(elements * self.recipe.operand_bytes)
+        )
 
 
 def _weights(op: Operator, casts: _Casts) -> list[Access]:
@@ -88,14 +94,15 @@ def _linear(op: Operator, casts: _Casts, read: frozenset[int], backward: bool) -
 
 
 def _routes(op: Operator, weighted: bool) -> bool:
-    """Whether a product belongs to a router; a gate that is as wide as an MLP is none. The sides of its weight are n
-    and k where it reads it, m and n where it makes its gradient."""
+    """Whether a product belongs to a router; a gate that is as wide as an MLP is none. The sides of
+    its weight are n and k where it reads it, m and n where it makes its gradient."""
     sides = ("n", "k") if weighted else ("m", "n")
     return min(map(op.size, sides)) <= MOST_EXPERTS and op.module.rsplit(".", 1)[-1] in ROUTERS
 
 
 def _operands(op: Operator, casts: _Casts) -> list[Access]:
-    """The two operands: the largest weight and the largest activation, or the two largest activations."""
+    """The two operands: the largest weight and the largest activation, or the two largest
+    activations."""
     weights = sorted(_weights(op, casts), key=lambda a: -a.bytes)[:1]
     others = sorted((a for a in op.reads if a not in _weights(op, casts)), key=lambda a: -a.bytes)
     return [*weights, *others[: FEWEST - len(weights)]]
@@ -112,7 +119,8 @@ def _cast(casts: _Casts, access: Access, numbers: Iterator[int], module: str) ->
         yield Operator(next(numbers), "reduce", "vector", rows, read, (Access(largest, 4),), module)
         read = (access, Access(largest, 4))
     plain, turned = (
-        Access(casts.low(access.tensor, elements, way), ceil(elements * recipe.operand_bytes)) for way in (False, True)
+        Access(casts.low(access.tensor, elements, way), ceil(elements * recipe.operand_bytes))
+        for way in (False, True)
     )
     if not recipe.rotates:
         yield Operator(next(numbers), "cast", "vector", sizes, read, (plain, turned), module)
@@ -123,7 +131,9 @@ def _cast(casts: _Casts, access: Access, numbers: Iterator[int], module: str) ->
     yield Operator(next(numbers), "cast", "vector", sizes, (rotated,), (turned,), module)
 
 
-def _rewritten(graph: OperatorGraph, casts: _Casts, backward: bool, known: Iterable[int]) -> tuple[Operator, ...]:
+def _rewritten(
+    graph: OperatorGraph, casts: _Casts, backward: bool, known: Iterable[int]
+) -> tuple[Operator, ...]:
     """The operators of a pass with its casts; ``known`` are tensors that were cast before it."""
     read = frozenset(a.tensor for op in graph.operators for a in op.reads)
     done, made = set(known), list[Operator]()
@@ -148,10 +158,14 @@ def _graph(operators: tuple[Operator, ...], casts: _Casts, outputs: Iterable[int
     written = {access.tensor for op in operators for access in op.writes}
     read = {access.tensor for op in operators for access in op.reads}
     tensors = tuple(casts.tensors[number] for number in sorted(written | read))
-    return OperatorGraph(tensors, operators, tuple(sorted(read - written)), tuple(sorted(set(outputs) & written)))
+    return OperatorGraph(
+        tensors, operators, tuple(sorted(read - written)), tuple(sorted(set(outputs) & written))
+    )
 
 
-def _kept(recompute: Recompute, casts: _Casts, needed: frozenset[int], rerun: OperatorGraph) -> Recompute:
+def _kept(
+    recompute: Recompute, casts: _Casts, needed: frozenset[int], rerun: OperatorGraph
+) -> Recompute:
     """What a mode keeps: casts that the backward pass reads, and originals that it still reads."""
     saved, size = list[int](), recompute.saved_bytes
     wanted = needed | {a.tensor for op in rerun.operators for a in op.reads}
@@ -168,7 +182,8 @@ def _kept(recompute: Recompute, casts: _Casts, needed: frozenset[int], rerun: Op
 
 
 def low_precision(layer: Layer, recipe: Recipe | None) -> Layer:
-    """A layer in a recipe; what lies around the blocks, and everything without a recipe, stays as it is."""
+    """A layer in a recipe; what lies around the blocks, and everything without a recipe, stays as
+    it is."""
     if recipe is None or AROUND.fullmatch(layer.name):
         return layer
     graphs = (layer.forward, layer.backward, layer.selective.rerun)
@@ -177,8 +192,12 @@ def low_precision(layer: Layer, recipe: Recipe | None) -> Layer:
     cast = {number for number in casts.turned if casts.tensors[number].role != "parameter"}
     backward = _rewritten(layer.backward, casts, True, cast)
     needed = frozenset(a.tensor for op in backward for a in op.reads)
-    results = set(layer.forward.outputs) - {n for n in cast if n not in needed and n in layer.none.saved}
-    first = _graph(forward, casts, {*results, *(casts.turned[n] for n in cast)} - _unread(cast, casts, needed))
+    results = set(layer.forward.outputs) - {
+        n for n in cast if n not in needed and n in layer.none.saved
+    }
+    first = _graph(
+        forward, casts, {*results, *(casts.turned[n] for n in cast)} - _unread(cast, casts, needed)
+    )
     again = _rewritten(layer.selective.rerun, casts, False, cast)
     rerun = _graph(again, casts, layer.selective.rerun.outputs)
     return replace(

@@ -7,8 +7,8 @@ from phaze.graph.recompute import closure, part_of
 def input_gradients(layer: Layer) -> tuple[int, ...]:
     """The outputs of a backward pass that are no gradients of trained parameters.
 
-    A gradient has as many elements as its parameter. Where an output for the input is as large as a parameter, the
-    last one is the input's: it needs all operators of the layer.
+    A gradient has as many elements as its parameter. Where an output for the input is as large as a
+    parameter, the last one is the input's: it needs all operators of the layer.
     """
     elements = {tensor.id: tensor.elements for tensor in layer.backward.tensors}
     own: dict[int, int] = {}
@@ -25,8 +25,11 @@ def input_gradients(layer: Layer) -> tuple[int, ...]:
     return tuple(found)
 
 
-def split_backward(layer: Layer, fused: OperatorGraph | None = None) -> tuple[OperatorGraph, OperatorGraph]:
-    """The backward pass, or it ``fused``, in two: the operators that lead to gradients of the input, and all others."""
+def split_backward(
+    layer: Layer, fused: OperatorGraph | None = None
+) -> tuple[OperatorGraph, OperatorGraph]:
+    """The backward pass, or it ``fused``, in two: the operators that lead to gradients of the
+    input, and all others."""
     graph, wanted = fused or layer.backward, set(input_gradients(layer))
     start = {op.id for op in graph.operators if wanted & {access.tensor for access in op.writes}}
     leads = closure(list(graph.edges()), start, False)

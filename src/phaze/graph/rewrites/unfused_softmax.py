@@ -1,14 +1,17 @@
 """Softmaxes of attention scores that a stack's own kernel does not take: five plain kernels each.
 
-Megatron's fused kernel (scale, mask and softmax in one) takes a multiple of so many attention matrices (microbatch x
-heads of a rank); of other counts the framework runs, an element of the scores being 2 bytes,
+Megatron's fused kernel (scale, mask and softmax in one) takes a multiple of so many attention
+matrices (microbatch x heads of a rank); of other counts the framework runs, an element of the
+scores being 2 bytes,
 
-    forward     cast to 32 bits, scale, mask, softmax, cast back          18 bytes read, 18 written    (2 and 2 fused)
-    backward    the same five in reverse                                  22 bytes read, 18 written    (4 and 2 fused)
+    forward     cast to 32 bits, scale, mask, softmax, cast back          18 bytes read, 18 written
+                (2 and 2 fused)
+    backward    the same five in reverse                                  22 bytes read, 18 written
+                (4 and 2 fused)
 
-each launched by the host. An operator that stands for several has a size ``kernels``, which :func:`launches` counts.
-A matrix has as many queries as keys here: of others (shared sequences) the count is not known and the kernel is used.
-What is kept between the passes stays as it was.
+each launched by the host. An operator that stands for several has a size ``kernels``, which
+:func:`launches` counts. A matrix has as many queries as keys here: of others (shared sequences) the
+count is not known and the kernel is used. What is kept between the passes stays as it was.
 """
 
 from collections.abc import Set
@@ -20,7 +23,8 @@ from phaze.graph.recompute import score_path
 KERNELS = 5
 """Plain kernels in place of the fused one."""
 TIMES = 9
-"""Traffic of scores and of their gradient: (2 + 4 + 4 + 4 + 4) / 2 read, (4 + 4 + 4 + 4 + 2) / 2 written."""
+"""Traffic of scores and of their gradient: (2 + 4 + 4 + 4 + 4) / 2 read, (4 + 4 + 4 + 4 + 2) / 2
+written."""
 KEPT_TIMES = 2
 """Traffic of the probabilities that the backward pass reads, in 32 bits."""
 MARK = ("kernels", KERNELS)
@@ -49,18 +53,24 @@ def _times(access: Access, times: int) -> Access:
 
 
 def _plain(operator: Operator) -> Operator:
-    reads = (_times(operator.reads[0], TIMES), *(_times(access, KEPT_TIMES) for access in operator.reads[1:]))
+    reads = (
+        _times(operator.reads[0], TIMES),
+        *(_times(access, KEPT_TIMES) for access in operator.reads[1:]),
+    )
     writes = tuple(_times(access, TIMES) for access in operator.writes)
     return replace(operator, sizes=(*operator.sizes, MARK), reads=reads, writes=writes)
 
 
 def unfused_softmaxes(layer: Layer, matrices: int) -> Layer:
-    """The layer, softmaxes of scores that a kernel for multiples of ``matrices`` does not take run in plain kernels."""
+    """The layer, softmaxes of scores that a kernel for multiples of ``matrices`` does not take run
+    in plain kernels."""
     scores = score_path(layer.forward) if matrices > 1 else frozenset[int]()
     found = {op.id for op in layer.forward.operators if op.id in scores and _is_plain(op, matrices)}
     if not found:
         return layer
-    made = {access.tensor for op in layer.forward.operators if op.id in found for access in op.writes}
+    made = {
+        access.tensor for op in layer.forward.operators if op.id in found for access in op.writes
+    }
     back = {
         op.id
         for op in layer.backward.operators
@@ -70,7 +80,9 @@ def unfused_softmaxes(layer: Layer, matrices: int) -> Layer:
     forward = _rewritten(layer.forward, found)
 
     def again(value: Recompute) -> Recompute:
-        return replace(value, rerun=forward if value.rerun is layer.forward else _rewritten(value.rerun, found))
+        return replace(
+            value, rerun=forward if value.rerun is layer.forward else _rewritten(value.rerun, found)
+        )
 
     return replace(
         layer,
@@ -89,4 +101,6 @@ def _is_plain(operator: Operator, matrices: int) -> bool:
 def _rewritten(graph: OperatorGraph, numbers: Set[int]) -> OperatorGraph:
     if not any(op.id in numbers for op in graph.operators):
         return graph
-    return replace(graph, operators=tuple(_plain(op) if op.id in numbers else op for op in graph.operators))
+    return replace(
+        graph, operators=tuple(_plain(op) if op.id in numbers else op for op in graph.operators)
+    )

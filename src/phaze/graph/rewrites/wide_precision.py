@@ -1,8 +1,11 @@
 """A traced layer in 32 bits: what a trace holds in 16 bits is held, moved, saved and sent in 32.
 
-    tensors      16-bit ones have 4 bytes an element, and so have accesses to them and collectives of them
-    casts        between 16 and 32 bits are none any more: whoever reads their result reads what they read
-    products     of such operands run at the rate of 32 bits (``bits``; the chip's ``[formats] fp32``)
+    tensors      16-bit ones have 4 bytes an element, and so have accesses to them and collectives
+                 of them
+    casts        between 16 and 32 bits are none any more: whoever reads their result reads what
+                 they read
+    products     of such operands run at the rate of 32 bits (``bits``; the chip's ``[formats]
+                 fp32``)
     attention    likewise, on the arrays: the kernels that were measured take 16 bits alone
 
 Sizes, FLOP and elements are unchanged.
@@ -23,7 +26,11 @@ Tensors = Mapping[int, Tensor]
 
 def wide_layer(layer: Layer) -> Layer:
     """The layer in 32 bits."""
-    graphs = (layer.forward, layer.backward, *(mode.rerun for mode in (layer.none, layer.selective, layer.full)))
+    graphs = (
+        layer.forward,
+        layer.backward,
+        *(mode.rerun for mode in (layer.none, layer.selective, layer.full)),
+    )
     tensors = {tensor.id: tensor for graph in graphs for tensor in graph.tensors}
     same = _same([op for graph in graphs for op in graph.operators], tensors)
     forward, backward = _graph(layer.forward, tensors, same), _graph(layer.backward, tensors, same)
@@ -31,7 +38,9 @@ def wide_layer(layer: Layer) -> Layer:
         layer,
         forward=forward,
         backward=backward,
-        parameters=tuple(replace(p, element_bytes=_width(p.element_bytes)) for p in layer.parameters),
+        parameters=tuple(
+            replace(p, element_bytes=_width(p.element_bytes)) for p in layer.parameters
+        ),
         none=_kept(layer.none, tensors, same),
         selective=_kept(layer.selective, tensors, same),
         full=_kept(layer.full, tensors, same),
@@ -46,7 +55,11 @@ def _width(element_bytes: int) -> int:
 
 def _grown(size: int, tensors: Tensors) -> int:
     """Bytes of activations that go from layer to layer: 16 bits as traced."""
-    return 2 * size if any(tensor.element_bytes == NARROW_BYTES for tensor in tensors.values()) else size
+    return (
+        2 * size
+        if any(tensor.element_bytes == NARROW_BYTES for tensor in tensors.values())
+        else size
+    )
 
 
 def _same(operators: list[Operator], tensors: Tensors) -> dict[int, int]:
@@ -82,7 +95,9 @@ def _operator(op: Operator, tensors: Tensors, same: Mapping[int, int]) -> Operat
         sizes = tuple((name, 2 * size if name == "bytes" else size) for name, size in sizes)
     if op.kind in PRODUCTS:
         sizes = (*sizes, ("bits", WIDE_BITS))
-    reads, writes = (tuple(_access(a, tensors, same) for a in side) for side in (op.reads, op.writes))
+    reads, writes = (
+        tuple(_access(a, tensors, same) for a in side) for side in (op.reads, op.writes)
+    )
     return replace(op, sizes=sizes, reads=reads, writes=writes)
 
 

@@ -1,15 +1,18 @@
-"""Weight gradients of one microbatch that live beside their sums: one buffer for every distinct shape of a weight.
+"""Weight gradients of one microbatch that live beside their sums: one buffer for every distinct
+shape of a weight.
 
-Where the product of a weight's gradient adds into the sum over microbatches, autograd still gets a tensor of the
-weight's shape for it, and the framework keeps one for each shape. Products that read the same activation are one weight
-there (queries, keys and values; gate and up): its rows are the sum of theirs. The weights of experts have one shape.
+Where the product of a weight's gradient adds into the sum over microbatches, autograd still gets a
+tensor of the weight's shape for it, and the framework keeps one for each shape. Products that read
+the same activation are one weight there (queries, keys and values; gate and up): its rows are the
+sum of theirs. The weights of experts have one shape.
 """
 
 from phaze.graph.ir import Layer
 
 
 def weight_shapes(layer: Layer) -> frozenset[tuple[int, int]]:
-    """The distinct (rows, columns) of the trained weights of a layer, those that read one activation as one."""
+    """The distinct (rows, columns) of the trained weights of a layer, those that read one
+    activation as one."""
     parameters = {tensor.id for tensor in layer.forward.tensors if tensor.role == "parameter"}
     frozen = {parameter.tensor for parameter in layer.parameters if not parameter.trained}
     rows: dict[tuple[int, int], int] = {}

@@ -1,14 +1,17 @@
 r"""The fewest bytes from which everything wanted can be made again: a minimum cut.
 
-Tensors are the nodes of a network; a tensor w that may be made again has an edge from every tensor that its operator
-reads. *Sources* are there once, whether anybody keeps them or not; *wanted* are those that backward reads. A set K of
-kept tensors is enough exactly when every path from a source to a wanted tensor, both ends included, meets K (a tensor
-that is not kept is made from all that its operator read, so each of them must be made or kept). Hence
+Tensors are the nodes of a network; a tensor w that may be made again has an edge from every tensor
+that its operator reads. *Sources* are there once, whether anybody keeps them or not; *wanted* are
+those that backward reads. A set K of kept tensors is enough exactly when every path from a source
+to a wanted tensor, both ends included, meets K (a tensor that is not kept is made from all that its
+operator read, so each of them must be made or kept). Hence
 
-    least bytes kept = minimum cut between sources and wanted tensors, the capacity of a tensor being its bytes
+    least bytes kept = minimum cut between sources and wanted tensors, the capacity of a tensor
+    being its bytes
 
-and by max-flow min-cut the flow that is found proves it. Tensors that are both source and wanted are in every K: they
-are taken first and then cost nothing. Of equal cuts the one nearest to what is wanted is taken: least is made again.
+and by max-flow min-cut the flow that is found proves it. Tensors that are both source and wanted
+are in every K: they are taken first and then cost nothing. Of equal cuts the one nearest to what is
+wanted is taken: least is made again.
 """
 
 from collections import deque
@@ -21,12 +24,16 @@ _SOURCE, _SINK = -1, -2
 
 
 def least_kept(
-    wanted: Collection[int], sources: Collection[int], made_from: Mapping[int, Collection[int]], size: Mapping[int, int]
+    wanted: Collection[int],
+    sources: Collection[int],
+    made_from: Mapping[int, Collection[int]],
+    size: Mapping[int, int],
 ) -> frozenset[int]:
     """A set of least bytes that meets every path from ``sources`` to ``wanted``.
 
-    ``made_from`` are the tensors that a tensor is made from; one that is neither a source nor made from others comes
-    from nothing (parameters, constants, what all layers share) and costs nothing."""
+    ``made_from`` are the tensors that a tensor is made from; one that is neither a source nor made
+    from others comes from nothing (parameters, constants, what all layers share) and costs
+    nothing."""
     wanted_sources = {tensor for tensor in wanted if tensor in sources}
     rest = _Network(wanted_sources)
     rest.reached.update(dict.fromkeys(wanted_sources, False))
@@ -36,7 +43,8 @@ def least_kept(
 
 
 class _Network:
-    """Residual capacities of the split network: tensor t enters at node 2 t and leaves at 2 t + 1."""
+    """Residual capacities of the split network: tensor t enters at node 2 t and leaves at 2 t +
+    1."""
 
     def __init__(self, saved: Collection[int]) -> None:
         self.saved = saved
@@ -48,22 +56,35 @@ class _Network:
         self.left.setdefault(head, {}).setdefault(tail, 0.0)
 
     def want(
-        self, tensor: int, sources: Collection[int], made_from: Mapping[int, Collection[int]], size: Mapping[int, int]
+        self,
+        tensor: int,
+        sources: Collection[int],
+        made_from: Mapping[int, Collection[int]],
+        size: Mapping[int, int],
     ) -> None:
         """Add a wanted tensor with all that leads to it."""
         if self._add(tensor, sources, made_from, size):
             self._join(2 * tensor + 1, _SINK, inf)
 
     def _add(
-        self, first: int, sources: Collection[int], made_from: Mapping[int, Collection[int]], size: Mapping[int, int]
+        self,
+        first: int,
+        sources: Collection[int],
+        made_from: Mapping[int, Collection[int]],
+        size: Mapping[int, int],
     ) -> bool:
-        """Add a tensor and its ancestors, operands first; whether a source that costs something leads to it."""
+        """Add a tensor and its ancestors, operands first; whether a source that costs something
+        leads to it."""
         stack = [(first, False)]
         while stack:
             tensor, done = stack.pop()
             if tensor in self.reached and not done:
                 continue
-            operands = () if tensor in sources or tensor in self.saved else tuple(made_from.get(tensor, ()))
+            operands = (
+                ()
+                if tensor in sources or tensor in self.saved
+                else tuple(made_from.get(tensor, ()))
+            )
             if not done:
                 self.reached[tensor] = False
                 stack.append((tensor, True))

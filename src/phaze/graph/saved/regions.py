@@ -1,16 +1,17 @@
 """The parts of a layer that a stack can recompute, found in the traced graph by what they do.
 
     core_attn        the fused attention, or the score paths and the products that end them
-    layernorm        what makes the operand of products with a norm: its result is dropped and made again
-    mlp              the products around an activation, and the activation; in a layer of experts that is the shared
-                     expert, and the part is called ``shared_experts``
+    layernorm        what makes the operand of products with a norm: its result is dropped and made
+                     again
+    mlp              the products around an activation, and the activation; in a layer of experts
+                     that is the shared expert, and the part is called ``shared_experts``
     moe_act          the activation between grouped products: its result is dropped and made again
     moe              the module that holds the grouped products: router, exchange, products
-    mla_up_proj      products that read a normalised result of a product (the latent), to the operands of attention:
-                     dropped and made again
+    mla_up_proj      products that read a normalised result of a product (the latent), to the
+                     operands of attention: dropped and made again
 
-A part that is *rerun* keeps what others read of it (the next product keeps its own operand); of a part whose result is
-*dropped* nothing is kept.
+A part that is *rerun* keeps what others read of it (the next product keeps its own operand); of a
+part whose result is *dropped* nothing is kept.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
@@ -68,7 +69,8 @@ class _Reading:
         return self.weighted(op) and is_batched(op)
 
     def operands(self) -> Iterable[tuple[Operator, int]]:
-        """Every product with a parameter, and the activation that it reads, before it is gathered over the network."""
+        """Every product with a parameter, and the activation that it reads, before it is gathered
+        over the network."""
         for op in self.layer.forward.operators:
             if self.weighted(op):
                 for tensor in sorted({a.tensor for a in op.reads} - self.flow.free):
@@ -83,7 +85,8 @@ class _Reading:
 def _own_norm(read: _Reading, tensor: int) -> tuple[frozenset[int], frozenset[int]] | None:
     """The operators of the norm that makes a tensor, and what it reads; None if none does.
 
-    A norm is one operator, or a chain with a root; it starts at its rows' own tensor, not at what was added before."""
+    A norm is one operator, or a chain with a root; it starts at its rows' own tensor, not at what
+    was added before."""
     writer = read.flow.writer.get(tensor)
     if writer is None:
         return None
@@ -96,13 +99,22 @@ def _own_norm(read: _Reading, tensor: int) -> tuple[frozenset[int], frozenset[in
         return None
     written = {a.tensor for number in operators for a in read.by_id[number].writes}
     # What others read of the kernel as well (the residual) is where the norm starts.
-    waits = {t for t in written if t != tensor and any(op.id not in operators for op in read.flow.readers.get(t, ()))}
+    waits = {
+        t
+        for t in written
+        if t != tensor and any(op.id not in operators for op in read.flow.readers.get(t, ()))
+    }
     inside: set[int] = set()
     stack = [tensor]
     while stack:
         last = stack.pop()
         writer = read.flow.writer.get(last)
-        if writer is not None and writer.id in operators and writer.id not in inside and last not in waits:
+        if (
+            writer is not None
+            and writer.id in operators
+            and writer.id not in inside
+            and last not in waits
+        ):
             inside.add(writer.id)
             stack.extend(read.flow.made_from(last))
     return frozenset(inside), frozenset(waits or entering)
@@ -121,7 +133,8 @@ def _core_attention(read: _Reading) -> frozenset[int]:
 
 
 def _around(read: _Reading) -> tuple[frozenset[int], frozenset[int]]:
-    """Operators of dense products around activations, and the activations between grouped products."""
+    """Operators of dense products around activations, and the activations between grouped
+    products."""
     dense: set[int] = set()
     between: set[int] = set()
     for op, tensor in read.operands():
@@ -157,7 +170,8 @@ def _experts(read: _Reading) -> frozenset[int]:
 
 
 def _latent(read: _Reading) -> frozenset[int]:
-    """Products of normalised results of products, and the vector work between them and attention."""
+    """Products of normalised results of products, and the vector work between them and
+    attention."""
     operators: set[int] = set()
     for op, tensor in read.operands():
         norm = _own_norm(read, tensor)
@@ -178,7 +192,8 @@ def _latent(read: _Reading) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class KnownRegions:
-    """The parts of layers of one structure, found once: they ask for no size but whether a product is grouped."""
+    """The parts of layers of one structure, found once: they ask for no size but whether a product
+    is grouped."""
 
     structures: Structures
     regions: dict[Hashable, dict[str, SavedRegion]] = field(default_factory=dict)
@@ -204,7 +219,9 @@ def regions_of(layer: Layer, flow: Flow) -> dict[str, SavedRegion]:
     for _, tensor in read.operands():
         norm = _own_norm(read, tensor)
         # A latent is normalised apart; the norm of the residual is what Megatron means.
-        if norm is not None and not any((writer := flow.writer.get(t)) and read.weighted(writer) for t in norm[1]):
+        if norm is not None and not any(
+            (writer := flow.writer.get(t)) and read.weighted(writer) for t in norm[1]
+        ):
             norms |= norm[0]
     dense, between = _around(read)
     experts = _experts(read)

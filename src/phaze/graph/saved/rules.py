@@ -1,27 +1,31 @@
-r"""Which tensors a stack keeps from the forward to the backward pass of a layer, by its rule ``saves``.
+r"""Which tensors a stack keeps from the forward to the backward pass of a layer, by its rule
+``saves``.
 
-Wanted is what the traced backward reads of the forward pass (parameters, constants and what all blocks share cost
-nothing). Under every rule the kept tensors are the least bytes that all of it can be made from
-(:mod:`phaze.graph.saved.cut`); the rules differ in what is there anyway and may be made again:
+Wanted is what the traced backward reads of the forward pass (parameters, constants and what all
+blocks share cost nothing). Under every rule the kept tensors are the least bytes that all of it can
+be made from (:mod:`phaze.graph.saved.cut`); the rules differ in what is there anyway and may be
+made again:
 
     trace     nothing is made again: the tensors that eager PyTorch saves
-    kernels   every kernel keeps its inputs. Operators outside the vector cores are kernels, so are norms of one
-              operator, look-ups and dropouts, and other vector operators that follow each other are one. A tensor is
-              *written to memory* if it enters the layer or leaves it, if a kernel of the former reads or writes it, or
-              if it waits for a product (a reader needs more products before it than its writer did: the residual); and
-              what is written beside such a tensor (a cast to few bits and its transpose).
-              Those are sources; what lies inside a kernel is made again from them in that kernel's backward: norms from
-              their 16-bit input, gates from the results of their products. Wider casts and expanding copies are no
-              sources: attention keeps keys and values before they are repeated.
-    mincut    a compiler keeps the least: sources are the inputs of the layer and the results of operators that it does
-              not run twice (:data:`ONCE`); everything else is made again.
+    kernels   every kernel keeps its inputs. Operators outside the vector cores are kernels, so are
+              norms of one operator, look-ups and dropouts, and other vector operators that follow
+              each other are one. A tensor is *written to memory* if it enters the layer or leaves
+              it, if a kernel of the former reads or writes it, or if it waits for a product (a
+              reader needs more products before it than its writer did: the residual); and what is
+              written beside such a tensor (a cast to few bits and its transpose). Those are
+              sources; what lies inside a kernel is made again from them in that kernel's backward:
+              norms from their 16-bit input, gates from the results of their products. Wider casts
+              and expanding copies are no sources: attention keeps keys and values before they are
+              repeated.
+    mincut    a compiler keeps the least: sources are the inputs of the layer and the results of
+              operators that it does not run twice (:data:`ONCE`); everything else is made again.
 
-Where a grouped product's rows are scaled afterwards (the probabilities of experts) a stack of kernels scales its input
-instead, so the result itself is not wanted (:func:`_scaled_rows`).
+Where a grouped product's rows are scaled afterwards (the probabilities of experts) a stack of
+kernels scales its input instead, so the result itself is not wanted (:func:`_scaled_rows`).
 
-**Logits.** The vocabulary product's result L and all that the loss makes of it are alive for one microbatch only: its
-backward pass follows at once. They are left out of what is kept (:func:`logits`), and the stack's bytes for each logit
-are added while that layer runs.
+**Logits.** The vocabulary product's result L and all that the loss makes of it are alive for one
+microbatch only: its backward pass follows at once. They are left out of what is kept
+(:func:`logits`), and the stack's bytes for each logit are added while that layer runs.
 """
 
 from collections.abc import Mapping
@@ -34,7 +38,8 @@ from phaze.graph.ir import Layer, Operator, OperatorGraph, Tensor
 Saves = Literal["trace", "kernels", "mincut"]
 SAVES: tuple[Saves, ...] = ("trace", "kernels", "mincut")
 ONCE = frozenset({"sort", "scatter", "gather", "embedding", "random", "dropout"})
-"""Vector kinds that a compiler does not run twice: their memory access depends on data, or they draw numbers."""
+"""Vector kinds that a compiler does not run twice: their memory access depends on data, or they
+draw numbers."""
 KERNELS = ONCE | {"layer_norm", "batch_norm"}
 """Vector kinds that are kernels of their own: those, and norms that come as one operator."""
 WIDENING = frozenset({"cast", "copy"})
@@ -44,7 +49,8 @@ LOSS_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The forward pass of a layer as the rules read it: tensors, writers and readers, and what costs nothing."""
+    """The forward pass of a layer as the rules read it: tensors, writers and readers, and what
+    costs nothing."""
 
     tensors: Mapping[int, Tensor]
     writer: Mapping[int, Operator]
@@ -61,7 +67,11 @@ class Flow:
     def made_from(self, tensor: int) -> tuple[int, ...]:
         """What a tensor is made from, without what costs nothing."""
         operator = self.writer.get(tensor)
-        return () if operator is None else tuple([a.tensor for a in operator.reads if a.tensor not in self.free])
+        return (
+            ()
+            if operator is None
+            else tuple([a.tensor for a in operator.reads if a.tensor not in self.free])
+        )
 
 
 def flow_of(layer: Layer) -> Flow:
@@ -75,11 +85,21 @@ def flow_of(layer: Layer) -> Flow:
     wanted = frozenset(layer.none.saved)
     saved_by_layer = wanted | set(layer.full.saved)
     tensors = {tensor.id: tensor for tensor in graph.tensors}
-    free = frozenset(id_ for id_, tensor in tensors.items() if id_ not in writer and id_ not in saved_by_layer)
+    free = frozenset(
+        id_ for id_, tensor in tensors.items() if id_ not in writer and id_ not in saved_by_layer
+    )
     inputs = frozenset(id_ for id_ in tensors if id_ not in writer and id_ in saved_by_layer)
     saved = wanted | {a.tensor for op in layer.backward.operators for a in op.reads}
     results = frozenset(t for t in graph.outputs if t not in saved)
-    return Flow(tensors, writer, {t: tuple(ops) for t, ops in readers.items()}, wanted, free, inputs, results)
+    return Flow(
+        tensors,
+        writer,
+        {t: tuple(ops) for t, ops in readers.items()},
+        wanted,
+        free,
+        inputs,
+        results,
+    )
 
 
 def is_kernel(operator: Operator) -> bool:
@@ -116,7 +136,9 @@ def _written(layer: Layer, flow: Flow) -> frozenset[int]:
     }
     for tensor, operator in flow.writer.items():
         later = any(
-            reads[op.id] > depth[tensor] for beside in operator.writes for op in flow.readers.get(beside.tensor, ())
+            reads[op.id] > depth[tensor]
+            for beside in operator.writes
+            for op in flow.readers.get(beside.tensor, ())
         )
         if (is_kernel(operator) or tensor in flow.outputs or later) and not _widens(flow, tensor):
             written.add(tensor)
@@ -137,12 +159,14 @@ def sources_of(layer: Layer, flow: Flow, saves: Saves) -> frozenset[int]:
 
 
 def is_batched(op: Operator) -> bool:
-    """Whether a product has several matrices; a convolution that maps every channel by itself has single columns."""
+    """Whether a product has several matrices; a convolution that maps every channel by itself has
+    single columns."""
     return op.size("batch") > 1 and op.size("n") > 1
 
 
 def _scaled_rows(layer: Layer, flow: Flow) -> frozenset[int]:
-    """Results of grouped products that forward only scales and backward reads only for the scale's gradient."""
+    """Results of grouped products that forward only scales and backward reads only for the scale's
+    gradient."""
     roles = {tensor.id: tensor.role for tensor in layer.forward.tensors}
     reads: dict[int, list[Operator]] = {}
     for op in layer.backward.operators:
@@ -162,10 +186,13 @@ def _scaled_rows(layer: Layer, flow: Flow) -> frozenset[int]:
 
 
 def logits(layer: Layer) -> int | None:
-    """The tensor of the logits of a layer that ends in a loss: its largest result of a product; None without one."""
+    """The tensor of the logits of a layer that ends in a loss: its largest result of a product;
+    None without one."""
     if layer.output_bytes > LOSS_BYTES:
         return None
-    results = [a.tensor for op in layer.forward.operators if op.kind == "product" for a in op.writes]
+    results = [
+        a.tensor for op in layer.forward.operators if op.kind == "product" for a in op.writes
+    ]
     elements = {tensor.id: tensor.elements for tensor in layer.forward.tensors}
     return max(results, key=lambda tensor: (elements[tensor], -tensor), default=None)
 

@@ -1,1 +1,2 @@
-"""Models as commands ask for them: a name, the user's own code, a configuration or a graph file, at any point."""
+"""Models as commands ask for them: a name, the user's own code, a configuration or a graph file, at
+any point."""

@@ -1,13 +1,17 @@
-"""Traced graphs, kept between commands by content in the user's cache folder: a second command needs no torch.
+"""Traced graphs, kept between commands by content in the user's cache folder: a second command
+needs no torch.
 
-    models/<digest of the place>.json     what a model is made from (files with their digests, versions) and its facts;
-                                          of the place are also the file that it stands for here, and the import path
-    graphs/<key>.json                     phaze.graph/1, key = digest of (model, point), model = digest of all of that;
-                                          or why the model has none there
-    graphs/<key>.sum                      SHA-256 of that file, as it was written: it then needs no second check
+    models/<digest of the place>.json     what a model is made from (files with their digests,
+                                          versions) and its facts; of the place are also the file
+                                          that it stands for here, and the import path
+    graphs/<key>.json                     phaze.graph/1, key = digest of (model, point), model =
+                                          digest of all of that; or why the model has none there
+    graphs/<key>.sum                      SHA-256 of that file, as it was written: it then needs no
+                                          second check
 
-An entry of ``models`` counts while every file that it names has the digest it names. What cannot be read is traced
-anew. What code reads besides (data files, the environment) is not seen: ``--fresh`` traces anew.
+An entry of ``models`` counts while every file that it names has the digest it names. What cannot be
+read is traced anew. What code reads besides (data files, the environment) is not seen: ``--fresh``
+traces anew.
 """
 
 import hashlib
@@ -32,7 +36,8 @@ from phaze.graph.tensor_plan import place_and_plan, plan_of
 
 SCHEMA, REFUSED, SUM = "phaze.cached-model/1", "phaze.refused/1", ".sum"
 MAKERS = ("torch", "transformers")
-# The longest sequence or widest split that facts may state, and how many widths: far above any model's.
+# The longest sequence or widest split that facts may state, and how many widths: far above any
+# model's.
 MOST, MOST_WIDTHS = 1 << 30, 64
 # How much of a model's place is shown: a path of the file system has at most this many characters.
 LONGEST = 4096
@@ -84,7 +89,11 @@ def _sound(facts: Facts) -> bool:
             plan_of(facts.plan, "plan")
         except InputError:
             return False
-    return bool(facts.widths) and len(facts.widths) <= MOST_WIDTHS and all(0 < size <= MOST for size in sizes)
+    return (
+        bool(facts.widths)
+        and len(facts.widths) <= MOST_WIDTHS
+        and all(0 < size <= MOST for size in sizes)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,8 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An entry of the cache, for people: a model's place, and how many graphs and bytes are kept of it."""
+    """An entry of the cache, for people: a model's place, and how many graphs and bytes are kept of
+    it."""
 
     place: str
     graphs: int
@@ -116,7 +126,11 @@ class GraphCache:
 
     def path(self, cached: Known, point: Point) -> Path:
         """Where the graph of a model at a point is kept."""
-        return self.folder / "graphs" / f"{documents.digest([cached.digest, point.document()])[:40]}.json"
+        return (
+            self.folder
+            / "graphs"
+            / f"{documents.digest([cached.digest, point.document()])[:40]}.json"
+        )
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         if not path.is_file():
@@ -158,7 +172,8 @@ class GraphCache:
         return Known(documents.digest(raw), facts)
 
     def _write(self, path: Path, content: Mapping[str, Any], summed: bool = False) -> None:
-        """Keep a file, ``summed`` with its digest beside it; a cache that cannot be written is no reason to stop."""
+        """Keep a file, ``summed`` with its digest beside it; a cache that cannot be written is no
+        reason to stop."""
         try:
             text = documents.dumps(content) + "\n"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +206,13 @@ class GraphCache:
                 model = store.model_of(raw, "a cached graph")
             except PhazeError:
                 return None
-        same = model.tensor, model.microbatch, model.sequence, model.attention, model.sequence_parallel
+        same = (
+            model.tensor,
+            model.microbatch,
+            model.sequence,
+            model.attention,
+            model.sequence_parallel,
+        )
         return model if same == tuple(point.document().values()) else None
 
     def save(self, cached: Known, point: Point, graph: Mapping[str, Any]) -> None:
@@ -202,15 +223,22 @@ class GraphCache:
         """Why a model has no graph at a point, if that was kept."""
         raw = self._read(self.path(cached, point)) or {}
         stated = [raw.get(key) for key in ("where", "problem", "remedy")]
-        return InputError(*map(str, stated)) if raw.get("schema") == REFUSED and None not in stated else None
+        return (
+            InputError(*map(str, stated))
+            if raw.get("schema") == REFUSED and None not in stated
+            else None
+        )
 
     def save_refused(self, cached: Known, point: Point, fault: InputError) -> None:
         """Keep why a model has no graph at a point: to find out again takes a trace."""
         reason = {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
-        self._write(self.path(cached, point), {"schema": REFUSED, "name": cached.facts.name, **reason})
+        self._write(
+            self.path(cached, point), {"schema": REFUSED, "name": cached.facts.name, **reason}
+        )
 
     def _files(self) -> Iterator[tuple[Path, int]]:
-        """Every file that is kept, and its bytes; what is no file was put there by somebody else."""
+        """Every file that is kept, and its bytes; what is no file was put there by somebody
+        else."""
         for part in ("models", "graphs"):
             for path in sorted((self.folder / part).glob("*.*")):
                 status = path.lstat()
@@ -226,11 +254,14 @@ class GraphCache:
                 continue
             raw = self._read(path) or {}
             is_graph = path.parent.name == "graphs"
-            place = one_line(str(raw.get("name" if is_graph else "place", "what cannot be read")))[:LONGEST]
+            place = one_line(str(raw.get("name" if is_graph else "place", "what cannot be read")))[
+                :LONGEST
+            ]
             count[place] = count.get(place, 0) + is_graph
             size[place] = size.get(place, 0) + length
         return sorted(
-            (Kept(place, count[place], size[place]) for place in size), key=lambda entry: (-entry.bytes, entry.place)
+            (Kept(place, count[place], size[place]) for place in size),
+            key=lambda entry: (-entry.bytes, entry.place),
         )
 
     def clear(self) -> int:

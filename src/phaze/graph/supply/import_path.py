@@ -1,5 +1,6 @@
-"""Where the process that traces would find a module, told without importing anything: parts of a model's name in the
-cache, as another environment or ``PYTHONPATH`` may have another package of the same name."""
+"""Where the process that traces would find a module, told without importing anything: parts of a
+model's name in the cache, as another environment or ``PYTHONPATH`` may have another package of the
+same name."""
 
 import os
 import sys
@@ -9,15 +10,20 @@ from pathlib import Path
 
 
 def search_path() -> list[str]:
-    """The folders that a process started here looks for modules in, in order: this one, those of ``PYTHONPATH``, and
-    those of the installation."""
+    """The folders that a process started here looks for modules in, in order: this one, those of
+    ``PYTHONPATH``, and those of the installation."""
     named = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
-    installed = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    return list(dict.fromkeys(os.path.realpath(folder) for folder in [str(Path.cwd()), *named, *installed]))
+    installed = [
+        sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    ]
+    return list(
+        dict.fromkeys(os.path.realpath(folder) for folder in [str(Path.cwd()), *named, *installed])
+    )
 
 
 def module_file(name: str) -> str | None:
-    """The file of a module by its dotted name; None where no folder has it. Packages above it are not run."""
+    """The file of a module by its dotted name; None where no folder has it. Packages above it are
+    not run."""
     folders = [*search_path(), *sys.path]  # the latter knows what is installed as editable
     path, spec = "", None
     for step in name.split("."):

@@ -1,7 +1,8 @@
-"""A module that is there already, as an object of this process: traced here, its graphs written to the cache.
+"""A module that is there already, as an object of this process: traced here, its graphs written to
+the cache.
 
-Its code cannot be read, so nothing is taken from the cache: the graphs live as long as the value, and documents name
-the files that they were written to.
+Its code cannot be read, so nothing is taken from the cache: the graphs live as long as the value,
+and documents name the files that they were written to.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +22,8 @@ from phaze.graph.supply.tracing import Watch, silent
 
 @dataclass(slots=True)
 class ModuleSupply:
-    """A module with example inputs and, if its result is no loss, a loss; its first input's first dimension is the
-    microbatch and its second the sequence."""
+    """A module with example inputs and, if its result is no loss, a loss; its first input's first
+    dimension is the microbatch and its second the sequence."""
 
     module: Any
     inputs: Any

@@ -1,5 +1,5 @@
-"""Where a model is asked for: a tensor width, microbatch, sequence, kind of attention, with or without sequence
-parallelism; and what is known of a model before it is traced anywhere."""
+"""Where a model is asked for: a tensor width, microbatch, sequence, kind of attention, with or
+without sequence parallelism; and what is known of a model before it is traced anywhere."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,7 +14,8 @@ USUAL_WIDTHS = (1, 2, 4, 8)
 
 
 class Variant(TypedDict, total=False):
-    """How a rank runs; where nothing is stated by eager attention and without sequence parallelism."""
+    """How a rank runs; where nothing is stated by eager attention and without sequence
+    parallelism."""
 
     attention: Attention
     sequence_parallel: bool
@@ -32,7 +33,8 @@ class Point:
 
     @property
     def split(self) -> bool:
-        """Whether sequence parallelism splits anything: one rank alone has nothing to split with."""
+        """Whether sequence parallelism splits anything: one rank alone has nothing to split
+        with."""
         return self.sequence_parallel and self.tensor > 1
 
     def document(self) -> dict[str, Any]:
@@ -41,15 +43,19 @@ class Point:
 
     def __str__(self) -> str:
         shards = ", sequence parallel" if self.sequence_parallel else ""
-        return f"tensor {self.tensor}, microbatch {self.microbatch}, sequence {self.sequence}, {self.attention}{shards}"
+        return (
+            f"tensor {self.tensor}, microbatch {self.microbatch}, sequence {self.sequence}, "
+            f"{self.attention}{shards}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a model that can be traced: its usual ``sequence``, the ``longest`` (None: any), whether it is
-    ``fixed``, the widths that divide it, and ``refused``: why each other usual width does not. ``basis`` says where its
-    tensor-parallel plan comes from; ``plan`` is that plan (``phaze.tensor-plan/1``) where it is not its library's own.
-    ``rotary``: positions beyond ``longest`` are extended.
+    """What is known of a model that can be traced: its usual ``sequence``, the ``longest`` (None:
+    any), whether it is ``fixed``, the widths that divide it, and ``refused``: why each other usual
+    width does not. ``basis`` says where its tensor-parallel plan comes from; ``plan`` is that plan
+    (``phaze.tensor-plan/1``) where it is not its library's own. ``rotary``: positions beyond
+    ``longest`` are extended.
     """
 
     name: str
@@ -71,9 +77,15 @@ class Facts:
         """The sequence to use: its own if none is asked for."""
         length = self.sequence if requested is None else requested
         if self.fixed and self.sequence == 1 != length:
-            raise InputError("--sequence", f"{self.name} has no sequence: it is planned in samples", "leave it out")
+            raise InputError(
+                "--sequence",
+                f"{self.name} has no sequence: it is planned in samples",
+                "leave it out",
+            )
         if self.fixed and length != self.sequence:
-            raise InputError("--sequence", f"{self.name} always has {self.sequence} positions, not {length}")
+            raise InputError(
+                "--sequence", f"{self.name} always has {self.sequence} positions, not {length}"
+            )
         if length < 1:
             raise InputError("--sequence", f"{length} is out of range", "it must be at least 1")
         require_positions(self.name, length, self.longest, self.rotary)
@@ -111,8 +123,8 @@ def facts_of(raw: Mapping[str, Any]) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A rank that is asked for; None: width 1, microbatch 1, the model's own sequence, eager attention, and no sequence
-    parallelism, or all as the file of a graph has it."""
+    """A rank that is asked for; None: width 1, microbatch 1, the model's own sequence, eager
+    attention, and no sequence parallelism, or all as the file of a graph has it."""
 
     tensor: int | None = None
     microbatch: int | None = None

@@ -1,4 +1,5 @@
-"""One rank of any model: what is asked of it, the rest as it is usual, or as a graph's file was traced."""
+"""One rank of any model: what is asked of it, the rest as it is usual, or as a graph's file was
+traced."""
 
 from dataclasses import replace
 
@@ -15,14 +16,18 @@ def point_of(rank: Rank, supply: Supply) -> Point:
         if count is not None and count < 1:
             raise InputError(option, f"{count} is out of range", "it must be at least 1")
     length = supply.facts.length(rank.sequence)
-    usual = replace(supply.point, sequence=length) if isinstance(supply, SuppliedGraph) else Point(1, 1, length)
+    usual = (
+        replace(supply.point, sequence=length)
+        if isinstance(supply, SuppliedGraph)
+        else Point(1, 1, length)
+    )
     point = replace(usual, **rank.stated())
     return replace(point, sequence_parallel=point.split)
 
 
 def rank_of(model: str | Supply, rank: Rank, fresh: bool = False, watch: Watch = silent) -> Model:
-    """A rank of what the caller names, whose code may run, or of a model that is there already; traced where it is not
-    built in."""
+    """A rank of what the caller names, whose code may run, or of a model that is there already;
+    traced where it is not built in."""
     supply = supply_of(model, allow_code=True, fresh=fresh) if isinstance(model, str) else model
     point = point_of(rank, supply)
     for fault in supply.prepare([point], watch).values():

@@ -1,15 +1,18 @@
-"""Graphs at more microbatches than were traced: two traces say how every size grows, one more checks the rule.
+"""Graphs at more microbatches than were traced: two traces say how every size grows, one more
+checks the rule.
 
 Of a size that is v0 at microbatch b0 and v1 at b1 > b0 the value at b, b0 < b < b1, is
 
     power     v0 (b / b0)^e                        where v1 / v0 = (b1 / b0)^e, e = 0, 1 or 2
-    look-up   min(v0 b / b0, c)                    bytes touched of a tensor of c bytes, where v1 = c: a row for each
+    look-up   min(v0 b / b0, c)                    bytes touched of a tensor of c bytes, where v1 =
+              c: a row for each
                                                    token, at most the whole table
     sum       v0 + (v1 - v0) (b - b0) / (b1 - b0)  what every sequence has, and what all share
 
-and whole, or there is none (:class:`UnscaledError`). All else (operators, tensors, their order) must be equal in both.
-One width of each kind of attention is traced at one more microbatch (:attr:`Sampling.checks`); where that graph is not
-the scaled one, number by number, all microbatches are traced.
+and whole, or there is none (:class:`UnscaledError`). All else (operators, tensors, their order)
+must be equal in both. One width of each kind of attention is traced at one more microbatch
+(:attr:`Sampling.checks`); where that graph is not the scaled one, number by number, all
+microbatches are traced.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +53,9 @@ class GraphScale:
             return min(high, _whole(low * Fraction(self.wanted, self.low)))
         slope = Fraction(high - low, self.high - self.low)
         if slope < 0 or low - slope * self.low < 0:
-            raise UnscaledError(f"a size is {low} at microbatch {self.low} and {high} at {self.high}.")
+            raise UnscaledError(
+                f"a size is {low} at microbatch {self.low} and {high} at {self.high}."
+            )
         return _whole(low + slope * (self.wanted - self.low))
 
     def model(self, low: Model, high: Model) -> Model:
@@ -62,12 +67,20 @@ class GraphScale:
             layers=tuple(self._layer(a, b) for a, b in layers),
             edges=tuple(self._edge(a, b) for a, b in _pairs(low.edges, high.edges)),
         )
-        _same(replace(low, microbatch=0, layers=(), edges=()), replace(high, microbatch=0, layers=(), edges=()))
+        _same(
+            replace(low, microbatch=0, layers=(), edges=()),
+            replace(high, microbatch=0, layers=(), edges=()),
+        )
         return scaled
 
     def _edge(self, a: Edge, b: Edge) -> Edge:
         _same((a.source, a.target), (b.source, b.target))
-        return Edge(a.source, a.target, self.size(a.bytes, b.bytes), self.size(a.gradient_bytes, b.gradient_bytes))
+        return Edge(
+            a.source,
+            a.target,
+            self.size(a.bytes, b.bytes),
+            self.size(a.gradient_bytes, b.gradient_bytes),
+        )
 
     def _layer(self, a: Layer, b: Layer) -> Layer:
         _same((a.name, a.parameters, a.sharded), (b.name, b.parameters, b.sharded))
@@ -97,7 +110,9 @@ class GraphScale:
         tensors = tuple(self._tensor(low, high) for low, high in _pairs(a.tensors, b.tensors))
         return OperatorGraph(
             tensors,
-            tuple(self._operator(low, high, most) for low, high in _pairs(a.operators, b.operators)),
+            tuple(
+                self._operator(low, high, most) for low, high in _pairs(a.operators, b.operators)
+            ),
             a.inputs,
             a.outputs,
         )
@@ -112,7 +127,10 @@ class GraphScale:
 
         def accesses(low: Sequence[Access], high: Sequence[Access]) -> tuple[Access, ...]:
             _same([access.tensor for access in low], [access.tensor for access in high])
-            return tuple(Access(p.tensor, self.size(p.bytes, q.bytes, most[p.tensor])) for p, q in _pairs(low, high))
+            return tuple(
+                Access(p.tensor, self.size(p.bytes, q.bytes, most[p.tensor]))
+                for p, q in _pairs(low, high)
+            )
 
         return replace(
             a,
@@ -141,7 +159,8 @@ def _pairs(a: Sequence[Any], b: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Which of some points to trace ``first``; ``scaled`` follow from two of those, if the ``checks`` hold."""
+    """Which of some points to trace ``first``; ``scaled`` follow from two of those, if the
+    ``checks`` hold."""
 
     first: tuple[Point, ...]
     scaled: Mapping[Point, tuple[Point, Point]]
@@ -156,13 +175,19 @@ class Sampling:
         }
         models_found = {}
         for point, pair in self.scaled.items():
-            model = _predicted(point, pair, models) if (point.sequence, point.attention) in holds else None
+            model = (
+                _predicted(point, pair, models)
+                if (point.sequence, point.attention) in holds
+                else None
+            )
             if model is not None:
                 models_found[point] = model
         return models_found
 
 
-def _predicted(point: Point, pair: tuple[Point, Point], models: Mapping[Point, Model]) -> Model | None:
+def _predicted(
+    point: Point, pair: tuple[Point, Point], models: Mapping[Point, Model]
+) -> Model | None:
     low, high = (models.get(sample) for sample in pair)
     if low is None or high is None:
         return None
@@ -173,8 +198,8 @@ def _predicted(point: Point, pair: tuple[Point, Point], models: Mapping[Point, M
 
 
 def sampled(points: Sequence[Point]) -> Sampling:
-    """What to trace of ``points``: of every width its least and its largest microbatch above 1, and of the first width
-    of every sequence and kind of attention one more as the check."""
+    """What to trace of ``points``: of every width its least and its largest microbatch above 1, and
+    of the first width of every sequence and kind of attention one more as the check."""
     ways: dict[Point, list[Point]] = {}
     for point in points:
         if point.microbatch >= LEAST:

@@ -7,8 +7,8 @@
     file.py:function        the user's code, traced; also package.module:function
     PLACE@plan.toml         either of these with a tensor-parallel plan of one's own
 
-Traces are kept (:mod:`phaze.graph.supply.cache`). :meth:`Supply.prepare` traces what is missing of many points at once,
-in processes of their own.
+Traces are kept (:mod:`phaze.graph.supply.cache`). :meth:`Supply.prepare` traces what is missing of
+many points at once, in processes of their own.
 """
 
 import os
@@ -50,7 +50,8 @@ class Supply(Protocol):
         ...
 
     def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-        """Of the usual microbatches those that it has, and whether it runs with or without sequence parallelism."""
+        """Of the usual microbatches those that it has, and whether it runs with or without sequence
+        parallelism."""
         ...
 
     def model(self, point: Point) -> Model:
@@ -68,7 +69,14 @@ class Bundled:
     def facts(self) -> Facts:
         """Its row."""
         entry = zoo.entry_of(self.name)
-        return Facts(self.name, entry.sequence, entry.positions, entry.fixed, entry.shipped, rotary=entry.rotary)
+        return Facts(
+            self.name,
+            entry.sequence,
+            entry.positions,
+            entry.fixed,
+            entry.shipped,
+            rotary=entry.rotary,
+        )
 
     @property
     def experts(self) -> tuple[int, int, int] | None:
@@ -101,9 +109,13 @@ class GraphFamily:
         """By its sizes."""
         values = check_sizes(self.name, self.sizes)
         divided = FAMILIES[self.name].divided
-        widths = tuple(width for width in USUAL_WIDTHS if all(values[key] % width == 0 for key in divided))
+        widths = tuple(
+            width for width in USUAL_WIDTHS if all(values[key] % width == 0 for key in divided)
+        )
         rotary = self.name in ROTARY_FAMILIES
-        return Facts(self.name, values["sequence"], values["sequence"], False, widths, rotary=rotary)
+        return Facts(
+            self.name, values["sequence"], values["sequence"], False, widths, rotary=rotary
+        )
 
     def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
         """Nothing to do."""
@@ -129,7 +141,9 @@ class SuppliedGraph:
     @property
     def facts(self) -> Facts:
         """Those of the graph."""
-        return Facts(self.graph.name, self.graph.sequence, self.graph.sequence, True, (self.graph.tensor,))
+        return Facts(
+            self.graph.name, self.graph.sequence, self.graph.sequence, True, (self.graph.tensor,)
+        )
 
     def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
         """Nothing to do."""
@@ -150,14 +164,18 @@ class SuppliedGraph:
     def point(self) -> Point:
         """What it was traced as."""
         graph = self.graph
-        return Point(graph.tensor, graph.microbatch, graph.sequence, graph.attention, graph.sequence_parallel)
+        return Point(
+            graph.tensor, graph.microbatch, graph.sequence, graph.attention, graph.sequence_parallel
+        )
 
 
 @dataclass(slots=True)
 class Traced:
-    """A model that PyTorch traces: a configuration or a user's code; ``fresh`` ignores what is kept.
+    """A model that PyTorch traces: a configuration or a user's code; ``fresh`` ignores what is
+    kept.
 
-    One that is ``traced_before`` has only what was traced before: a document that somebody else made runs nothing.
+    One that is ``traced_before`` has only what was traced before: a document that somebody else
+    made runs nothing.
     """
 
     place: str
@@ -205,7 +223,9 @@ class Traced:
             if point in self.models:
                 continue
             graph_found = None if self.fresh else self.cache.load(cached, point)
-            fault = None if self.fresh or graph_found is not None else self.cache.refused(cached, point)
+            fault = (
+                None if self.fresh or graph_found is not None else self.cache.refused(cached, point)
+            )
             if graph_found is not None:
                 self.models[point] = graph_found
             elif fault is not None:
@@ -244,7 +264,11 @@ class Traced:
         self.model(point)
         path = self.cache.path(self._opened(), point)
         if not path.is_file():
-            raise InputError(str(self.cache.folder), "graphs cannot be kept there", "name another folder: PHAZE_CACHE")
+            raise InputError(
+                str(self.cache.folder),
+                "graphs cannot be kept there",
+                "name another folder: PHAZE_CACHE",
+            )
         return str(path)
 
     def close(self) -> None:
@@ -263,8 +287,9 @@ def supply_of(
     traced_before: bool = False,
     cache: GraphCache | None = None,
 ) -> Supply:
-    """What ``--model`` or the file ``where`` names. Code is refused unless the caller named it or allowed it
-    (``allow_code``); ``traced_before``: only with the graphs of earlier traces, which runs none."""
+    """What ``--model`` or the file ``where`` names. Code is refused unless the caller named it or
+    allowed it (``allow_code``); ``traced_before``: only with the graphs of earlier traces, which
+    runs none."""
     require_allowed(model, allow_code or traced_before, where)
     place, plan = place_and_plan(model)
     path = Path(place)
@@ -283,4 +308,6 @@ def supply_of(
 
 
 def _traced(place: str, fresh: bool, traced_before: bool, cache: GraphCache | None) -> Traced:
-    return Traced(place, cache or GraphCache(cache_folder()), os.cpu_count() or 1, fresh, traced_before)
+    return Traced(
+        place, cache or GraphCache(cache_folder()), os.cpu_count() or 1, fresh, traced_before
+    )

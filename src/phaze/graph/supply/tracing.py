@@ -1,7 +1,8 @@
-"""Traces in processes of their own, as many as there are cores: a model that exits, hangs or dies ends only those.
+"""Traces in processes of their own, as many as there are cores: a model that exits, hangs or dies
+ends only those.
 
-Every process builds the model once (:mod:`phaze.graph.torch.worker`) and then traces points as they are asked for; the
-answers are the same whichever process gives them.
+Every process builds the model once (:mod:`phaze.graph.torch.worker`) and then traces points as they
+are asked for; the answers are the same whichever process gives them.
 """
 
 import json
@@ -16,17 +17,22 @@ from typing import Any
 from phaze.errors import InputError
 from phaze.graph.supply.point import Facts, Point, facts_of
 
-# Seconds that one request may take before its process is stopped; the largest bundled model needs 15.
+# Seconds that one request may take before its process is stopped; the largest bundled model needs
+# 15.
 REQUEST_LIMIT_S = 300.0
 # What is said while somebody's code builds a model.
 OPENING = f"opening the model (its code may take {REQUEST_LIMIT_S / 60:g} min)"
 # Seconds that a process may take longer than that to say in which line it is, before it is killed.
 GRACE_S = 10.0
 LOOK = "look for a loop or a download in the code that builds or runs it"
-# Seconds that importing torch may take: some 4 on a quiet machine, far more on a busy one or a slow disk.
+# Seconds that importing torch may take: some 4 on a quiet machine, far more on a busy one or a slow
+# disk.
 START_LIMIT_S = 600.0
 # Interrupts of the terminal are for the command; this process ends when its standard input does.
-START = "import signal; signal.signal(2, signal.SIG_IGN); from phaze.graph.torch.worker import main; main()"
+START = (
+    "import signal; signal.signal(2, signal.SIG_IGN); from phaze.graph.torch.worker import "
+    "main; main()"
+)
 Watch = Callable[[int, int, str], None]
 
 
@@ -65,7 +71,8 @@ class Tracer:
             )
             self.ask(None, START_LIMIT_S)
             self.answer = self.ask(
-                {"open": self.model, "facts": None if facts is None else facts.document()}, self.limit_s
+                {"open": self.model, "facts": None if facts is None else facts.document()},
+                self.limit_s,
             )
         return self.answer
 
@@ -96,7 +103,11 @@ class Tracer:
             raise EndedError(self.model, problem, LOOK)
         if not line:
             code = process.wait()
-            raise EndedError(self.model, f"the process that traces it ended (exit code {code})", "its code ends it")
+            raise EndedError(
+                self.model,
+                f"the process that traces it ended (exit code {code})",
+                "its code ends it",
+            )
         answer: Mapping[str, Any] = json.loads(line)
         if answer.get("ended"):
             self.ended = EndedError(answer["where"], answer["problem"], answer["remedy"])
@@ -150,9 +161,13 @@ class Workshop:
             self._give(tracer)
 
     def trace(
-        self, points: Sequence[Point], keep: Callable[[Point, Mapping[str, Any]], None], watch: Watch = silent
+        self,
+        points: Sequence[Point],
+        keep: Callable[[Point, Mapping[str, Any]], None],
+        watch: Watch = silent,
     ) -> dict[Point, InputError]:
-        """Hand the graph of every point to ``keep``, in any order; what a model refuses is returned."""
+        """Hand the graph of every point to ``keep``, in any order; what a model refuses is
+        returned."""
         # Only here: most models are bundled, and it brings logging and more.
         from concurrent.futures import ThreadPoolExecutor, as_completed
 

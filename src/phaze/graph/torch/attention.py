@@ -1,6 +1,7 @@
 """Fused attention as one operator and its gradient: scores never leave the chip.
 
-    out = dropout(softmax(scale q k^T + bias)) v,   lse = log sum exp of each row of scores, in 32 bit
+    out = dropout(softmax(scale q k^T + bias)) v,   lse = log sum exp of each row of scores, in 32
+                                                    bit
 
 Backward keeps q, k, v, bias, out and lse, and makes the scores again.
 """
@@ -18,7 +19,9 @@ def _no_kernel(name: str) -> RuntimeError:
 
 
 @torch.library.custom_op("phaze::attention", mutates_args=())
-def attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, window: int) -> tuple[Tensor, Tensor]:
+def attention(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, window: int
+) -> tuple[Tensor, Tensor]:
     raise _no_kernel("attention")
 
 
@@ -39,11 +42,16 @@ def attention_backward(
 
 
 @attention.register_fake
-def _(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, window: int) -> tuple[Tensor, Tensor]:
-    # Dense, with the dimensions in the order in which the query has them in memory, as the usual kernels do.
+def _(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, window: int
+) -> tuple[Tensor, Tensor]:
+    # Dense, with the dimensions in the order in which the query has them in memory, as the usual
+    # kernels do.
     order = sorted(range(q.dim()), key=lambda dim: -q.stride()[dim])
     shape = (*q.shape[:-1], v.shape[-1])
-    out = q.new_empty([shape[dim] for dim in order]).permute([order.index(dim) for dim in range(q.dim())])
+    out = q.new_empty([shape[dim] for dim in order]).permute(
+        [order.index(dim) for dim in range(q.dim())]
+    )
     return out, q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 
@@ -66,7 +74,9 @@ def _(
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, window: int) -> Tensor:
+    def forward(
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, window: int
+    ) -> Tensor:
         out: Tensor
         out, lse = attention(q, k, v, bias, causal, window)
         ctx.mask = causal, window
@@ -78,12 +88,15 @@ class _Attention(torch.autograd.Function):
         q, k, v, out, lse, *rest = ctx.saved_tensors
         bias = rest[0] if rest else None
         wants_bias = bias is not None and ctx.needs_input_grad[3]
-        dq, dk, dv, db = attention_backward(grads[0], q, k, v, out, lse, bias, wants_bias, *ctx.mask)
+        dq, dk, dv, db = attention_backward(
+            grads[0], q, k, v, out, lse, bias, wants_bias, *ctx.mask
+        )
         return dq, dk, dv, db if wants_bias else None, None, None
 
 
 MASK = "phaze_mask"
-"""The attribute of a query that says what its mask leaves, where a library knows it and its mask does not show it."""
+"""The attribute of a query that says what its mask leaves, where a library knows it and its mask
+does not show it."""
 
 
 def fused_attention(
@@ -96,12 +109,16 @@ def fused_attention(
     *args: Any,
     **kwargs: Any,
 ) -> Tensor:
-    """Stands in for ``scaled_dot_product_attention``. A boolean mask says which positions may look where; the kernel
-    knows that from the positions. The dropout mask comes from a counter and is not kept. The scale changes no shape.
+    """Stands in for ``scaled_dot_product_attention``. A boolean mask says which positions may look
+    where; the kernel knows that from the positions. The dropout mask comes from a counter and is
+    not kept. The scale changes no shape.
 
-    Skipped pairs: those of ``is_causal``, or of what the query carries (:data:`MASK`: causal, window); where values are
-    added to the scores, or a mask is the model's own, the kernel works on all of them.
+    Skipped pairs: those of ``is_causal``, or of what the query carries (:data:`MASK`: causal,
+    window); where values are added to the scores, or a mask is the model's own, the kernel works on
+    all of them.
     """
     bias = None if attn_mask is None or attn_mask.dtype == torch.bool else attn_mask
-    causal, window = getattr(query, MASK, (is_causal and attn_mask is None, 0)) if bias is None else (False, 0)
+    causal, window = (
+        getattr(query, MASK, (is_causal and attn_mask is None, 0)) if bias is None else (False, 0)
+    )
     return applied(_Attention, query, key, value, bias, bool(causal), int(window))

@@ -1,8 +1,10 @@
 """Which modules are the blocks of a model: the repeated members of its outermost lists.
 
-1. outermost ``ModuleList``s in which a class repeats; all members are blocks (a changed one too, it will not fold)
+1. outermost ``ModuleList``s in which a class repeats; all members are blocks (a changed one too, it
+   will not fold)
 2. else outermost ``Sequential``s in which a class that has children repeats
-3. else the members of outermost ``ModuleList``s of one (it may be called many times, or the model has one block)
+3. else the members of outermost ``ModuleList``s of one (it may be called many times, or the model
+   has one block)
 4. else none: the whole model is one layer
 
 Lists of lists are gone through: a list is never called.
@@ -55,7 +57,8 @@ RULES: tuple[tuple[type[nn.Module], Callable[[list[nn.Module]], bool]], ...] = (
 
 
 def find_blocks(model: nn.Module) -> dict[str, nn.Module]:
-    """The blocks by their path in the model, in order of their registration; one module is listed once."""
+    """The blocks by their path in the model, in order of their registration; one module is listed
+    once."""
     for kind, fits in RULES:
         blocks: dict[str, nn.Module] = {}
         for path, module in _outermost(model, "", kind, fits):

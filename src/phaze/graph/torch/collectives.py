@@ -1,7 +1,8 @@
-"""Collective operators of a tensor-parallel group, as PyTorch operators that a trace sees and nothing runs.
+"""Collective operators of a tensor-parallel group, as PyTorch operators that a trace sees and
+nothing runs.
 
-No process group: under a trace only shapes matter, and a numeric test gives the operators a meaning of its own. The
-differentiable pairs are Megatron's:
+No process group: under a trace only shapes matter, and a numeric test gives the operators a meaning
+of its own. The differentiable pairs are Megatron's:
 
     copy_to      (f)   forward identity          backward all-reduce
     reduce_from  (g)   forward all-reduce        backward identity
@@ -19,7 +20,9 @@ from torch import Tensor
 
 
 def _no_group(name: str) -> RuntimeError:
-    return RuntimeError(f"phaze::{name} is an operator of a trace; it has no process group to run on")
+    return RuntimeError(
+        f"phaze::{name} is an operator of a trace; it has no process group to run on"
+    )
 
 
 @torch.library.custom_op("phaze::all_reduce", mutates_args=())

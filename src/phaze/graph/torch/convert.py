@@ -1,7 +1,9 @@
-"""From the log of a region to operators: sizes by the rule of each kind, dead steps removed, values numbered.
+"""From the log of a region to operators: sizes by the rule of each kind, dead steps removed, values
+numbered.
 
-A step is alive if a value it writes is needed: in backward by a gradient, in forward by a result or by backward.
-Numbers of tensors and operators follow the order of first use, so they do not depend on sizes.
+A step is alive if a value it writes is needed: in backward by a gradient, in forward by a result or
+by backward. Numbers of tensors and operators follow the order of first use, so they do not depend
+on sizes.
 """
 
 import math
@@ -20,7 +22,8 @@ SOURCES = frozenset({"embedding", "gather"})
 
 
 def live(steps: Iterable[RecordedStep], needed: set[Value]) -> list[RecordedStep]:
-    """The steps that a needed value depends on, in order; views are left out, their storages stay."""
+    """The steps that a needed value depends on, in order; views are left out, their storages
+    stay."""
     running: list[RecordedStep] = []
     wanted = set(needed)
     for step in reversed(list(steps)):
@@ -34,7 +37,8 @@ def live(steps: Iterable[RecordedStep], needed: set[Value]) -> list[RecordedStep
 
 
 def real_reads(step: RecordedStep) -> tuple[Operand, ...]:
-    """Operands whose values matter: filling looks at shapes only, overwriting a whole tensor at what it writes."""
+    """Operands whose values matter: filling looks at shapes only, overwriting a whole tensor at
+    what it writes."""
     if opset.kind_of(step.name) == "fill":
         return ()
     if step.name.rsplit(".", 1)[0] in OVERWRITES and step.writes and step.writes[0].whole:
@@ -50,7 +54,9 @@ def _matrix_sizes(step: RecordedStep) -> Sizes:
     if step.name.split(".")[1] in ("mv", "addmv", "dot", "vdot"):
         left, _ = [o.shape for o in step.reads][-2:]
         return _product(1, math.prod(left[:-1]), 1, left[-1])
-    left, right = [o.shape for o in step.reads if len(o.shape) > 1 or step.name.startswith("aten._grouped")][-2:]
+    left, right = [
+        o.shape for o in step.reads if len(o.shape) > 1 or step.name.startswith("aten._grouped")
+    ][-2:]
     if step.name.startswith("aten._grouped_mm"):
         left, right = step.reads[0].shape, step.reads[1].shape
         experts = step.reads[2].shape[0]
@@ -62,7 +68,8 @@ def _matrix_sizes(step: RecordedStep) -> Sizes:
 
 
 def _attention_sizes(step: RecordedStep) -> Sizes:
-    """Operands: query, key, value in forward; gradient, query, key, value in backward; (batch, head, length, width)."""
+    """Operands: query, key, value in forward; gradient, query, key, value in backward; (batch,
+    head, length, width)."""
     query, key, value = step.reads[1:4] if "backward" in step.name else step.reads[:3]
     batch = math.prod(query.shape[:-2])
     sizes = (batch, query.shape[-2], key.shape[-2], query.shape[-1], value.shape[-1], *_mask(step))
@@ -71,7 +78,8 @@ def _attention_sizes(step: RecordedStep) -> Sizes:
 
 
 def _mask(step: RecordedStep) -> tuple[int, int]:
-    """Causal (0 or 1) and window: the last arguments of our operators, the flag after the dropout of PyTorch's."""
+    """Causal (0 or 1) and window: the last arguments of our operators, the flag after the dropout
+    of PyTorch's."""
     settings = list(step.settings[0])
     if step.name.startswith("phaze."):
         return int(settings[-2]), int(settings[-1])
@@ -129,10 +137,13 @@ RULES: Mapping[str, Callable[[RecordedStep], Sizes]] = MappingProxyType(
 )
 
 
-def _convolutions(step: RecordedStep) -> list[tuple[str, Sizes, tuple[Operand, ...], tuple[Operand, ...]]]:
+def _convolutions(
+    step: RecordedStep,
+) -> list[tuple[str, Sizes, tuple[Operand, ...], tuple[Operand, ...]]]:
     """The products of a convolution: m positions, n channels, k channels x window, for each group.
 
-    Backward has an output mask: the gradient of the input, of the weight (both products), of the bias (a sum).
+    Backward has an output mask: the gradient of the input, of the weight (both products), of the
+    bias (a sum).
     """
     arguments = list(step.settings[0])
     if step.name.startswith("aten.convolution_backward"):
@@ -151,9 +162,18 @@ def _convolutions(step: RecordedStep) -> list[tuple[str, Sizes, tuple[Operand, .
     results = iter(step.writes)
     products: list[tuple[str, Sizes, tuple[Operand, ...], tuple[Operand, ...]]] = []
     if mask[0]:
-        products.append(("product", _product(groups, places, inner, outer), (gradient, weight), (next(results),)))
+        products.append(
+            (
+                "product",
+                _product(groups, places, inner, outer),
+                (gradient, weight),
+                (next(results),),
+            )
+        )
     if mask[1]:
-        products.append(("product", _product(groups, outer, inner, places), (gradient, data), (next(results),)))
+        products.append(
+            ("product", _product(groups, outer, inner, places), (gradient, data), (next(results),))
+        )
     if mask[2]:
         bias = next(results)
         sizes = ("elements", math.prod(gradient.shape)), ("rows", math.prod(bias.shape))
@@ -177,7 +197,9 @@ class Numbering:
         if operand.value not in self.numbers:
             number = self.numbers[operand.value] = len(self.numbers)
             elements = self.log.bytes_of[operand.storage] // operand.element_bytes
-            self.tensors[number] = Tensor(number, elements, operand.element_bytes, self._role(operand.value))
+            self.tensors[number] = Tensor(
+                number, elements, operand.element_bytes, self._role(operand.value)
+            )
         return self.numbers[operand.value]
 
     def _role(self, value: Value) -> Role:
@@ -191,7 +213,8 @@ class Numbering:
 def _accesses(
     step: RecordedStep, reads: Sequence[Operand], writes: Sequence[Operand], kind: str
 ) -> tuple[list[int], list[int]]:
-    """Bytes touched by each operand; look-ups read the rows they take, scatters write the rows they change."""
+    """Bytes touched by each operand; look-ups read the rows they take, scatters write the rows they
+    change."""
     read = [operand.touched * operand.element_bytes for operand in reads]
     written = [operand.touched * operand.element_bytes for operand in writes]
     if kind in SOURCES and read:
@@ -217,17 +240,30 @@ def _operators(step: RecordedStep, numbering: Numbering, first: int) -> list[Ope
         numbering.written.update(operand.value for operand in writes)
         read_bytes: dict[int, int] = {}
         for operand, size in zip(reads, read, strict=True):
-            partial = operand.storage in {o.storage for o in writes} and size < numbering.log.bytes_of[operand.storage]
+            partial = (
+                operand.storage in {o.storage for o in writes}
+                and size < numbering.log.bytes_of[operand.storage]
+            )
             if size or (partial and operand.value in numbering.numbers):
                 number = numbering.of(operand)
                 read_bytes[number] = max(read_bytes.get(number, 0), size)
         core: Core = opset.KINDS[name].core
         inputs = tuple(Access(tensor, size) for tensor, size in read_bytes.items())
         outputs = tuple(
-            Access(numbering.of(o), size) for o, size in zip(writes, written, strict=True) if math.prod(o.shape)
+            Access(numbering.of(o), size)
+            for o, size in zip(writes, written, strict=True)
+            if math.prod(o.shape)
         )
         operators.append(
-            Operator(first + len(operators), name, core, sizes, inputs, outputs, _within(step.module, numbering.path))
+            Operator(
+                first + len(operators),
+                name,
+                core,
+                sizes,
+                inputs,
+                outputs,
+                _within(step.module, numbering.path),
+            )
         )
     return operators
 
@@ -237,8 +273,11 @@ def _within(module: str, path: str) -> str:
     return module.removeprefix(path).removeprefix(".") if path else module
 
 
-def graph_of(steps: Iterable[RecordedStep], numbering: Numbering, needed: set[Value], first: int) -> OperatorGraph:
-    """The graph of live steps; ``needed`` values that it has are its outputs; operators are numbered from ``first``."""
+def graph_of(
+    steps: Iterable[RecordedStep], numbering: Numbering, needed: set[Value], first: int
+) -> OperatorGraph:
+    """The graph of live steps; ``needed`` values that it has are its outputs; operators are
+    numbered from ``first``."""
     operators: list[Operator] = []
     for step in live(steps, needed):
         operators.extend(_operators(step, numbering, first + len(operators)))
@@ -246,4 +285,6 @@ def graph_of(steps: Iterable[RecordedStep], numbering: Numbering, needed: set[Va
     read = {access.tensor for op in operators for access in op.reads}
     results = {numbering.numbers[value] for value in needed if value in numbering.numbers}
     tensors = tuple(numbering.tensors[number] for number in sorted(written | read))
-    return OperatorGraph(tensors, tuple(operators), tuple(sorted(read - written)), tuple(sorted(results & written)))
+    return OperatorGraph(
+        tensors, tuple(operators), tuple(sorted(read - written)), tuple(sorted(results & written))
+    )

@@ -1,8 +1,10 @@
-"""A built model with real numbers in it, of which one block of each kind runs: small enough to be run and compared.
+"""A built model with real numbers in it, of which one block of each kind runs: small enough to be
+run and compared.
 
-Repeated blocks hand on what they are given. Parameters get random values by their names, everything else that has
-no values (buffers, what a loss compares with) by its shape, so that two copies of a model are equal. All of them have
-64 bit, also where the code of the model casts (:mod:`phaze.graph.torch.double`).
+Repeated blocks hand on what they are given. Parameters get random values by their names, everything
+else that has no values (buffers, what a loss compares with) by its shape, so that two copies of a
+model are equal. All of them have 64 bit, also where the code of the model casts
+(:mod:`phaze.graph.torch.double`).
 """
 
 import zlib
@@ -32,16 +34,29 @@ def _dice(name: str) -> torch.Generator:
 
 
 def values(name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Numbers of a kind and shape, the same for the same name. Of a mask every row says both yes and no."""
+    """Numbers of a kind and shape, the same for the same name. Of a mask every row says both yes
+    and no."""
     if dtype == torch.bool:
         places = (
-            torch.stack(torch.meshgrid(*(torch.arange(size) for size in shape[-2:]), indexing="ij")) if shape else None
+            torch.stack(torch.meshgrid(*(torch.arange(size) for size in shape[-2:]), indexing="ij"))
+            if shape
+            else None
         )
-        return torch.ones(shape, dtype=dtype) if places is None else (places.sum(0) % 2 == 0).expand(shape)
+        return (
+            torch.ones(shape, dtype=dtype)
+            if places is None
+            else (places.sum(0) % 2 == 0).expand(shape)
+        )
     if dtype.is_complex:
         return torch.randn(shape, dtype=torch.complex128, generator=_dice(name))
     if not dtype.is_floating_point:
-        return torch.randint(0, 2**20, shape, dtype=dtype if dtype.itemsize > 2 else torch.int64, generator=_dice(name))
+        return torch.randint(
+            0,
+            2**20,
+            shape,
+            dtype=dtype if dtype.itemsize > 2 else torch.int64,
+            generator=_dice(name),
+        )
     return torch.randn(shape, dtype=torch.float64, generator=_dice(name))
 
 
@@ -71,7 +86,8 @@ class Real:
 
 @dataclass(slots=True)
 class Copy:
-    """A built program of which one block of each kind runs; ``skipped`` are the paths of the others."""
+    """A built program of which one block of each kind runs; ``skipped`` are the paths of the
+    others."""
 
     program: TracedProgram
     blocks: dict[str, nn.Module]
@@ -80,7 +96,8 @@ class Copy:
     results: dict[str, Any] = field(default_factory=dict)
 
     def fill(self, shapes: Shapes) -> None:
-        """Give every parameter that runs its values, in another shape where ``shapes`` names one."""
+        """Give every parameter that runs its values, in another shape where ``shapes`` names
+        one."""
         filled: dict[int, nn.Parameter] = {}
         for path, module in self.program.module.named_modules():
             for name, whole in list(module._parameters.items()):
@@ -89,7 +106,9 @@ class Copy:
                 weight_path = f"{path}.{name}" if path else name
                 if id(whole) not in filled:
                     shape = shapes.get(weight_path, tuple(map(int, whole.shape)))
-                    filled[id(whole)] = nn.Parameter(weight_values(weight_path, shape), whole.requires_grad)
+                    filled[id(whole)] = nn.Parameter(
+                        weight_values(weight_path, shape), whole.requires_grad
+                    )
                 module._parameters[name] = filled[id(whole)]
 
     def run(self, sizes: Sizes, borders: Borders | None = None, flow: Flow | None = None) -> Any:
@@ -106,14 +125,23 @@ class Copy:
                 module.__dict__.pop("forward", None)
 
     def _block(
-        self, path: str, original: Callable[..., Any], sizes: Sizes, borders: Borders | None, flow: Flow | None
+        self,
+        path: str,
+        original: Callable[..., Any],
+        sizes: Sizes,
+        borders: Borders | None,
+        flow: Flow | None,
     ) -> Callable[..., Any]:
-        region: Callable[[], AbstractContextManager[None]] = nullcontext if borders is None else borders.region
+        region: Callable[[], AbstractContextManager[None]] = (
+            nullcontext if borders is None else borders.region
+        )
         shards = borders is not None and borders.shards
 
         def forward(*args: Any, **kwargs: Any) -> Any:
             with sizes.aside():
-                args, kwargs = self.real((args, kwargs)) if sizes.real is not None else (args, kwargs)
+                args, kwargs = (
+                    self.real((args, kwargs)) if sizes.real is not None else (args, kwargs)
+                )
                 if shards and borders is not None:
                     args, kwargs = tree_map(lambda v: _entering(v, borders), (args, kwargs))
                 if flow is not None:
@@ -130,7 +158,12 @@ class Copy:
         return forward
 
     def _skip(
-        self, path: str, original: Callable[..., Any], sizes: Sizes, borders: Borders | None, flow: Flow | None
+        self,
+        path: str,
+        original: Callable[..., Any],
+        sizes: Sizes,
+        borders: Borders | None,
+        flow: Flow | None,
     ) -> Callable[..., Any]:
         def forward(*args: Any, **kwargs: Any) -> Any:
             with sizes.aside():
@@ -139,7 +172,9 @@ class Copy:
                 def like(value: Any) -> Any:
                     if not isinstance(value, Tensor):
                         return value
-                    same = (x for x in arguments if x.shape == value.shape and x.dtype == value.dtype)
+                    same = (
+                        x for x in arguments if x.shape == value.shape and x.dtype == value.dtype
+                    )
                     argument = next(same, None)
                     return torch.zeros_like(value) if argument is None else argument
 
@@ -159,7 +194,8 @@ def _leaving(value: Any, borders: Borders) -> Any:
 
 
 def copy_of(program: TracedProgram) -> Copy:
-    """A program with its repeated blocks found: the first of each class and sizes of parameters runs."""
+    """A program with its repeated blocks found: the first of each class and sizes of parameters
+    runs."""
     blocks = find_blocks(program.module)
     first: dict[Any, str] = {}
     skipped: dict[str, str] = {}

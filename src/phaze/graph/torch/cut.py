@@ -34,7 +34,11 @@ class Cut(TorchFunctionMode):
         self.owner = owner
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         named = kwargs or {}
         name = getattr(func, "__name__", "")
@@ -51,6 +55,8 @@ class Cut(TorchFunctionMode):
             args, named = tree_unflatten(local, shape)
         result = func(*args, **named)
         with self.owner.aside():
-            for tensor in tensors_in((result, args, named)):  # what is changed in place is an argument
+            for tensor in tensors_in(
+                (result, args, named)
+            ):  # what is changed in place is an argument
                 self.owner.claim(tensor)
         return result

@@ -17,9 +17,9 @@ Slice = Callable[[Tensor], Tensor]
 
 @dataclass(slots=True)
 class Parts:
-    """What was cut: identities of the parts, how each is taken from the whole, how many matrices are stacked in it, and
-    the vocabulary if that was cut. Parts are kept: they are known by identity. ``shapes`` are those of parts without
-    memory, by their cut and their whole."""
+    """What was cut: identities of the parts, how each is taken from the whole, how many matrices
+    are stacked in it, and the vocabulary if that was cut. Parts are kept: they are known by
+    identity. ``shapes`` are those of parts without memory, by their cut and their whole."""
 
     slices: dict[int, Slice] = field(default_factory=dict)
     stacked: dict[int, int] = field(default_factory=dict)
@@ -37,22 +37,36 @@ class Parts:
 def fits(path: str, pattern: str) -> bool:
     """Whether a path is like ``pattern``, in which ``*`` stands for one step."""
     steps, wanted = path.split("."), pattern.split(".")
-    return len(steps) == len(wanted) and all(w in ("*", s) for s, w in zip(steps, wanted, strict=True))
+    return len(steps) == len(wanted) and all(
+        w in ("*", s) for s, w in zip(steps, wanted, strict=True)
+    )
 
 
 def _slice(path: str, whole: Tensor, cut: ShardCut, width: int, rank: int) -> Slice:
     """How this rank's part is taken: of each stacked matrix its share of the units."""
     if cut.dim >= whole.dim():
-        raise InputError(path, f"it has {whole.dim()} dimensions, and the plan cuts dimension {cut.dim}")
+        raise InputError(
+            path, f"it has {whole.dim()} dimensions, and the plan cuts dimension {cut.dim}"
+        )
     sizes = cut.parts or (whole.shape[cut.dim],)
     if sum(sizes) != whole.shape[cut.dim]:
-        raise InputError(path, f"its dimension {cut.dim} has {whole.shape[cut.dim]} elements, the plan's parts {sizes}")
+        raise InputError(
+            path,
+            (
+                f"its dimension {cut.dim} has {whole.shape[cut.dim]} elements, the plan's "
+                f"parts {sizes}"
+            ),
+        )
     for size in sizes:
         units = size // cut.unit
         if size % cut.unit or units % width:
             what = "elements" if cut.unit == 1 else f"pieces (heads) of {cut.unit}"
             widths = ", ".join(str(w) for w in range(1, min(units, 64) + 1) if units % w == 0)
-            raise InputError(path, f"{size / cut.unit:g} {what} do not divide by {width}", f"TP degrees: {widths}")
+            raise InputError(
+                path,
+                f"{size / cut.unit:g} {what} do not divide by {width}",
+                f"TP degrees: {widths}",
+            )
 
     def part(tensor: Tensor) -> Tensor:
         pieces = [
@@ -81,11 +95,15 @@ def cut_weights(model: nn.Module, cuts: Sequence[ShardCut], width: int, rank: in
                 unused.discard(cut.pattern)
             setattr(module, name, replaced[id(whole)])
     if unused:
-        raise InputError("the tensor-parallel plan", f"no weight of the model has a path like {min(unused)}")
+        raise InputError(
+            "the tensor-parallel plan", f"no weight of the model has a path like {min(unused)}"
+        )
     return done
 
 
-def _part(path: str, whole: nn.Parameter, cut: ShardCut, width: int, rank: int, done: Parts) -> nn.Parameter:
+def _part(
+    path: str, whole: nn.Parameter, cut: ShardCut, width: int, rank: int, done: Parts
+) -> nn.Parameter:
     if cut.tokens:
         vocabulary = Vocabulary(whole.shape[0], width, rank)
         done.vocabulary = vocabulary
@@ -108,7 +126,8 @@ def _part(path: str, whole: nn.Parameter, cut: ShardCut, width: int, rank: int, 
 
 
 def _taken(whole: nn.Parameter, cut: ShardCut, take: Slice, done: Parts) -> Tensor:
-    """This rank's part of a weight. Without memory it is told by its shape, which all blocks share."""
+    """This rank's part of a weight. Without memory it is told by its shape, which all blocks
+    share."""
     key = cut.pattern, tuple(whole.shape), whole.stride(), whole.dtype
     if key not in done.shapes:
         part = take(whole.detach()).clone()

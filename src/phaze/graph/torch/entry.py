@@ -1,4 +1,5 @@
-"""How a region gets what another one made: a leaf for autograd, and the tensor that the model's code sees instead."""
+"""How a region gets what another one made: a leaf for autograd, and the tensor that the model's
+code sees instead."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +10,11 @@ from phaze.graph.torch.record import Recorder
 
 
 class _Entry(torch.autograd.Function):
-    """The same storage behind a tensor of its own, whose gradient is that of the leaf. No operator runs.
+    """The same storage behind a tensor of its own, whose gradient is that of the leaf. No operator
+    runs.
 
-    Code may change what it was given in place, which autograd forbids for a leaf and for a view of one.
+    Code may change what it was given in place, which autograd forbids for a leaf and for a view of
+    one.
     """
 
     @staticmethod
@@ -34,13 +37,15 @@ def enter(leaf: torch.Tensor, recorder: Recorder) -> torch.Tensor:
 
 
 def hand_back(outer: Any, inner: Any, before: set[int]) -> None:
-    """Put into the caller's lists and dictionaries, ``outer``, what a block left in its copies of them, ``inner``;
-    ``before`` are the identities of what was in the copies before."""
+    """Put into the caller's lists and dictionaries, ``outer``, what a block left in its copies of
+    them, ``inner``; ``before`` are the identities of what was in the copies before."""
     if isinstance(outer, dict) and isinstance(inner, Mapping):
         pairs = [(key, outer.get(key), value) for key, value in inner.items()]
     elif isinstance(outer, list) and isinstance(inner, list):
         outer.extend(inner[len(outer) :])
-        pairs = [(place, old, new) for place, (old, new) in enumerate(zip(outer, inner, strict=True))]
+        pairs = [
+            (place, old, new) for place, (old, new) in enumerate(zip(outer, inner, strict=True))
+        ]
     elif isinstance(outer, tuple) and isinstance(inner, tuple):
         for old, new in zip(outer, inner, strict=True):
             hand_back(old, new, before)

@@ -1,14 +1,18 @@
-r"""One rank of expert parallelism as PyTorch runs it: what :mod:`phaze.graph.split_experts` says, on real tensors.
+r"""One rank of expert parallelism as PyTorch runs it: what :mod:`phaze.graph.split_experts` says,
+on real tensors.
 
-A module of experts holds ``gate_up_proj`` (E, 2f, h) and ``down_proj`` (E, h, f) and is called with tokens, the experts
-of each and their weights. A rank of p keeps E / p experts and routes tokens of its own:
+A module of experts holds ``gate_up_proj`` (E, 2f, h) and ``down_proj`` (E, h, f) and is called with
+tokens, the experts of each and their weights. A rank of p keeps E / p experts and routes tokens of
+its own:
 
-    rows = tokens sorted by expert        dispatch: every rank gets the rows of its experts, sorted by expert, then rank
-    rows of its experts through them      combine: every row goes back to where it came from; the inverse of dispatch
+    rows = tokens sorted by expert        dispatch: every rank gets the rows of its experts, sorted
+                                          by expert, then rank
+    rows of its experts through them      combine: every row goes back to where it came from; the
+                                          inverse of dispatch
     rows, weighted, summed by token
 
-The gradient of a dispatch is a combine and the other way round. Both are operators of a trace without a process group;
-threads give them a meaning in tests (:mod:`phaze.graph.torch.ranks`).
+The gradient of a dispatch is a combine and the other way round. Both are operators of a trace
+without a process group; threads give them a meaning in tests (:mod:`phaze.graph.torch.ranks`).
 """
 
 from typing import Any
@@ -21,12 +25,16 @@ from phaze.graph.torch.collectives import all_gather, applied
 
 @torch.library.custom_op("phaze::dispatch", mutates_args=())
 def dispatch(rows: Tensor, counts: Tensor, group: int, copies: int) -> Tensor:
-    raise RuntimeError("phaze::dispatch is an operator of a trace; it has no process group to run on")
+    raise RuntimeError(
+        "phaze::dispatch is an operator of a trace; it has no process group to run on"
+    )
 
 
 @torch.library.custom_op("phaze::combine", mutates_args=())
 def combine(rows: Tensor, counts: Tensor, group: int, copies: int) -> Tensor:
-    raise RuntimeError("phaze::combine is an operator of a trace; it has no process group to run on")
+    raise RuntimeError(
+        "phaze::combine is an operator of a trace; it has no process group to run on"
+    )
 
 
 @dispatch.register_fake
@@ -62,7 +70,8 @@ class _Combine(torch.autograd.Function):
 
 
 def _products(rows: Tensor, weights: Tensor, counts: Tensor, grouped: bool) -> Tensor:
-    """Rows of each expert times its weights (out, in): as one grouped product, or one after another."""
+    """Rows of each expert times its weights (out, in): as one grouped product, or one after
+    another."""
     if grouped:
         offsets = torch.cumsum(counts, 0, dtype=torch.int32)
         return torch._grouped_mm(rows, weights.transpose(-2, -1), offs=offsets)
@@ -89,14 +98,21 @@ def _forward(module: Any, group: int, rank: int, grouped: bool) -> Any:
     return forward
 
 
-def spread_experts(model: nn.Module, group: int, rank: int = 0, grouped: bool = True) -> frozenset[str]:
-    """Let every module of experts in ``model`` be one rank of ``group``; the names of the weights that it shares out.
+def spread_experts(
+    model: nn.Module, group: int, rank: int = 0, grouped: bool = True
+) -> frozenset[str]:
+    """Let every module of experts in ``model`` be one rank of ``group``; the names of the weights
+    that it shares out.
 
     ``grouped``: experts run as one product, which the CPU has for 16 bits only."""
     split_weights: set[str] = set()
     for path, module in model.named_modules():
         first, second = getattr(module, "gate_up_proj", None), getattr(module, "down_proj", None)
-        if not (isinstance(first, nn.Parameter) and isinstance(second, nn.Parameter) and first.dim() == 3):
+        if not (
+            isinstance(first, nn.Parameter)
+            and isinstance(second, nn.Parameter)
+            and first.dim() == 3
+        ):
             continue
         for name in ("gate_up_proj", "down_proj"):
             whole = getattr(module, name)

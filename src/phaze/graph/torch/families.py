@@ -1,13 +1,15 @@
-"""Three families of decoders by their sizes, written as accelerators run them and traced like any other module.
+"""Three families of decoders by their sizes, written as accelerators run them and traced like any
+other module.
 
-``gpt``: Megatron's decoder. Learned positions, layer norm before each part, query, key and value of a head side by
-side in one projection, GELU as one operator, a multi-layer perceptron of 4h, dropout, embedding tied to the head.
-``llama``: RMS norm as one operator, rotary positions, grouped queries, a gated perceptron (or a squared ReLU's), no
-dropout.
-``moe``: a llama whose perceptrons are experts behind a router, as grouped products, with a shared one beside them if
-it has any; every expert is taken to get as many tokens.
+``gpt``: Megatron's decoder. Learned positions, layer norm before each part, query, key and value of
+a head side by side in one projection, GELU as one operator, a multi-layer perceptron of 4h,
+dropout, embedding tied to the head. ``llama``: RMS norm as one operator, rotary positions, grouped
+queries, a gated perceptron (or a squared ReLU's), no dropout. ``moe``: a llama whose perceptrons
+are experts behind a router, as grouped products, with a shared one beside them if it has any; every
+expert is taken to get as many tokens.
 
-Activations are (sequence, batch, channel): heads are then views, and a shard of the sequence is contiguous.
+Activations are (sequence, batch, channel): heads are then views, and a shard of the sequence is
+contiguous.
 """
 
 import math
@@ -67,7 +69,9 @@ def attend(qkv: tuple[Tensor, Tensor, Tensor], mask: Tensor, fused: bool, dropou
     length, batch, heads, width = q.shape
     if fused:
         q, k, v = (x.permute(1, 2, 0, 3) for x in (q, k, v))
-        context = functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+        context = functional.scaled_dot_product_attention(
+            q, k, v, dropout_p=dropout, is_causal=True
+        )
         return context.permute(2, 0, 1, 3).reshape(length, batch, heads * v.shape[-1])
     q, k, v = (x.reshape(length, batch * heads, x.shape[-1]).transpose(0, 1) for x in (q, k, v))
     scores = torch.baddbmm(mask.unsqueeze(0), q, k.transpose(1, 2), alpha=1 / math.sqrt(width))
@@ -90,7 +94,9 @@ class GptAttention(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         projected = self.qkv(x)
         q, k, v = projected.view(*projected.shape[:2], self.heads, self.qkv_width).chunk(3, dim=-1)
-        result: Tensor = self.out(attend((q, k, v), mask, self.fused, self.dropout if self.training else 0.0))
+        result: Tensor = self.out(
+            attend((q, k, v), mask, self.fused, self.dropout if self.training else 0.0)
+        )
         return result
 
 
@@ -172,7 +178,9 @@ class LlamaAttention(nn.Module):
         self.out = nn.Linear(sizes.heads * sizes.head_dim, sizes.hidden, bias=False)
 
     def forward(self, x: Tensor, mask: Tensor, tables: tuple[Tensor, Tensor]) -> Tensor:
-        q, k, v = (y.view(*y.shape[:2], -1, self.head_dim) for y in (self.q(x), self.k(x), self.v(x)))
+        q, k, v = (
+            y.view(*y.shape[:2], -1, self.head_dim) for y in (self.q(x), self.k(x), self.v(x))
+        )
         q, k = rotate(q, tables), rotate(k, tables)
         if self.shared_by > 1:
             k, v = (y.repeat_interleave(self.shared_by, dim=2) for y in (k, v))
@@ -207,7 +215,8 @@ class LlamaMlp(nn.Module):
 
 
 class Experts(nn.Module):
-    """Gated perceptrons of tokens sorted by expert: weights (expert, out, in), each pass one grouped product."""
+    """Gated perceptrons of tokens sorted by expert: weights (expert, out, in), each pass one
+    grouped product."""
 
     def __init__(self, sizes: Moe) -> None:
         super().__init__()
@@ -217,14 +226,19 @@ class Experts(nn.Module):
         self.act_fn = nn.SiLU()
 
     def forward(self, tokens: Tensor, index: Tensor, weights: Tensor) -> Tensor:
-        """Tokens (tokens, hidden), the experts of each (tokens, active) and their weights, to their weighted sum."""
+        """Tokens (tokens, hidden), the experts of each (tokens, active) and their weights, to their
+        weighted sum."""
         copies, count = index.shape[-1], self.gate_up_proj.shape[0]
         experts, order = torch.sort(index.reshape(-1))
         counts = torch.histc(experts.float(), bins=count, min=0, max=count - 1)
         offsets = torch.cumsum(counts, 0, dtype=torch.int32)
         rows = tokens[order // copies]
-        gate, up = torch._grouped_mm(rows, self.gate_up_proj.transpose(-2, -1), offs=offsets).chunk(2, -1)
-        rows = torch._grouped_mm(self.act_fn(gate) * up, self.down_proj.transpose(-2, -1), offs=offsets)
+        gate, up = torch._grouped_mm(rows, self.gate_up_proj.transpose(-2, -1), offs=offsets).chunk(
+            2, -1
+        )
+        rows = torch._grouped_mm(
+            self.act_fn(gate) * up, self.down_proj.transpose(-2, -1), offs=offsets
+        )
         rows = rows * weights.reshape(-1)[order].unsqueeze(-1)
         back = torch.empty_like(order)
         back[order] = torch.arange(order.numel())
@@ -243,7 +257,9 @@ class MoeMlp(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         tokens = x.reshape(-1, x.shape[-1])
-        weights, index = self.router(tokens).softmax(dim=-1, dtype=torch.float).topk(self.active, dim=-1)
+        weights, index = (
+            self.router(tokens).softmax(dim=-1, dtype=torch.float).topk(self.active, dim=-1)
+        )
         weights = (weights / weights.sum(dim=-1, keepdim=True)).to(x.dtype)
         result: Tensor = self.experts(tokens, index, weights)
         if self.shared is not None:

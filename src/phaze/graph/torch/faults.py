@@ -14,7 +14,8 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from phaze.errors import InputError, PhazeError
 
 ADD_A_ROW = "add a row with its kind to NAMES in phaze/graph/opset.py"
-# What a fault that another size of the inputs may cause speaks of; a remedy for sizes helps with no other.
+# What a fault that another size of the inputs may cause speaks of; a remedy for sizes helps with no
+# other.
 SIZE_WORDS = (
     "shape",
     "size",
@@ -36,24 +37,33 @@ SIXTEEN_BITS = "models are traced in 16 bit (bfloat16), and its code must run in
 
 @cache
 def _installed() -> tuple[str, ...]:
-    """The folders of Python, of installed packages and of phaze: two thousand files are compared with them."""
+    """The folders of Python, of installed packages and of phaze: two thousand files are compared
+    with them."""
     folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return tuple(folder.rstrip("/") + "/" for folder in sorted({*folders, str(Path(__file__).parents[2])}))
+    return tuple(
+        folder.rstrip("/") + "/" for folder in sorted({*folders, str(Path(__file__).parents[2])})
+    )
 
 
 def is_foreign(file: str) -> bool:
     """Whether a file of code is a user's: not Python's, not an installed package's, not phaze's."""
-    return not file.startswith(_installed()) and "/site-packages/" not in file and Path(file).is_file()
+    return (
+        not file.startswith(_installed()) and "/site-packages/" not in file and Path(file).is_file()
+    )
 
 
 def user_line(fault: BaseException) -> str:
-    """Where in the user's own code a fault arose, as `` (file.py:12)``; nothing where it was not there."""
-    frames = [frame for frame in traceback.extract_tb(fault.__traceback__) if is_foreign(frame.filename)]
+    """Where in the user's own code a fault arose, as `` (file.py:12)``; nothing where it was not
+    there."""
+    frames = [
+        frame for frame in traceback.extract_tb(fault.__traceback__) if is_foreign(frame.filename)
+    ]
     return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
 
 
 def running_line(frame: FrameType | None) -> str:
-    """The line of the user's own code that ``frame`` is in, as ``file.py:12``; nothing where it is in none."""
+    """The line of the user's own code that ``frame`` is in, as ``file.py:12``; nothing where it is
+    in none."""
     while frame is not None:
         if is_foreign(frame.f_code.co_filename):
             return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
@@ -62,7 +72,8 @@ def running_line(frame: FrameType | None) -> str:
 
 
 def quoted(fault: BaseException) -> str:
-    """The kind of what somebody's code raised, and its text if it has one; only a real Ctrl-C is raised again."""
+    """The kind of what somebody's code raised, and its text if it has one; only a real Ctrl-C is
+    raised again."""
     if type(fault) is KeyboardInterrupt:
         raise fault
     kind = type(fault).__name__[:80]
@@ -74,7 +85,8 @@ def quoted(fault: BaseException) -> str:
 
 @contextmanager
 def of_model(name: str, remedy: str = "") -> Iterator[None]:
-    """Turn whatever a model raises into an :class:`InputError`, with a ``remedy`` if it is about sizes."""
+    """Turn whatever a model raises into an :class:`InputError`, with a ``remedy`` if it is about
+    sizes."""
     try:
         yield
     except InputError as fault:
@@ -86,7 +98,10 @@ def of_model(name: str, remedy: str = "") -> Iterator[None]:
     except (DataDependentOutputException, DynamicOutputShapeException) as fault:
         raise InputError(
             name,
-            f"the model's shapes or branches depend on data (operator {fault.func}){user_line(fault)}",
+            (
+                "the model's shapes or branches depend on data (operator "
+                f"{fault.func}){user_line(fault)}"
+            ),
             "a trace needs shapes that follow from the sizes of the inputs",
         ) from None
     except BaseException as fault:
@@ -97,9 +112,16 @@ def of_model(name: str, remedy: str = "") -> Iterator[None]:
 
 
 def advice(message: str) -> str:
-    """What helps against a fault that tracing brings about, told by its text; nothing where it is none of those."""
+    """What helps against a fault that tracing brings about, told by its text; nothing where it is
+    none of those."""
     words = message.lower()
-    return SIXTEEN_BITS if "bfloat16" in words else NO_DEVICE if "cuda" in words or "nvidia" in words else ""
+    return (
+        SIXTEEN_BITS
+        if "bfloat16" in words
+        else NO_DEVICE
+        if "cuda" in words or "nvidia" in words
+        else ""
+    )
 
 
 def check_known(name: str, unknown: Mapping[str, tuple[str, str]]) -> None:
@@ -107,7 +129,9 @@ def check_known(name: str, unknown: Mapping[str, tuple[str, str]]) -> None:
     for operator, (module, line) in unknown.items():
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         where = f"{name}: {module}" if module else name
-        raise InputError(where, f"unknown operator {operator}{more} from {line or 'a gradient'}", ADD_A_ROW)
+        raise InputError(
+            where, f"unknown operator {operator}{more} from {line or 'a gradient'}", ADD_A_ROW
+        )
 
 
 def check_called(blocks: Mapping[str, nn.Module], called: Sequence[str]) -> None:

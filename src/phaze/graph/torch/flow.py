@@ -1,9 +1,10 @@
 """Which linear maps of a block feed which: what a tensor-parallel plan can be made of.
 
-A map is a call that multiplies an activation by a weight: ``linear``, a matrix product, an ``einsum``. One run of the
-model notes of every tensor from which maps it comes without another map between. Maps that all end in one map are
-its columns (query, key, value -> output; gate, up -> down); what their code does with the result says how heads lie in
-it: the first view splits the outputs into (stacked parts, heads, width of a head).
+A map is a call that multiplies an activation by a weight: ``linear``, a matrix product, an
+``einsum``. One run of the model notes of every tensor from which maps it comes without another map
+between. Maps that all end in one map are its columns (query, key, value -> output; gate, up ->
+down); what their code does with the result says how heads lie in it: the first view splits the
+outputs into (stacked parts, heads, width of a head).
 """
 
 import math
@@ -19,7 +20,19 @@ from phaze.graph.torch.follow import SPLITS, VIEWS, function_name, shapes, user_
 from phaze.graph.torch.record import tensors_in
 from phaze.graph.torch.reshaping import Shape, aligned
 
-KEEPS = frozenset({"to", "float", "contiguous", "type_as", "type", "clone", "requires_grad_", "detach", "bfloat16"})
+KEEPS = frozenset(
+    {
+        "to",
+        "float",
+        "contiguous",
+        "type_as",
+        "type",
+        "clone",
+        "requires_grad_",
+        "detach",
+        "bfloat16",
+    }
+)
 SWAPS = frozenset({"t", "get T", "get mT", "transpose", "swapaxes", "swapdims", "adjoint"})
 PRODUCTS = frozenset({"matmul", "__matmul__", "mm", "bmm"})
 # A fused map of more stacked matrices than this is none (query, key and value are three).
@@ -28,10 +41,12 @@ MOST_STACKED = 4
 
 @dataclass(slots=True)
 class Map:
-    """One linear map: its weight, the weight's dimensions of outputs and inputs, the bias, and where it comes from.
+    """One linear map: its weight, the weight's dimensions of outputs and inputs, the bias, and
+    where it comes from.
 
-    ``sources`` are the maps that its input comes from, or -1 for what the block is given; ``parts`` the sizes that its
-    outputs are split into, ``factors`` those of the first view of its outputs."""
+    ``sources`` are the maps that its input comes from, or -1 for what the block is given; ``parts``
+    the sizes that its outputs are split into, ``factors`` those of the first view of its
+    outputs."""
 
     number: int
     weight: str
@@ -48,7 +63,8 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A tensor that is a parameter, perhaps transposed or one of a stack: its axes are these of the parameter."""
+    """A tensor that is a parameter, perhaps transposed or one of a stack: its axes are these of the
+    parameter."""
 
     name: str
     axes: tuple[int, ...]
@@ -70,7 +86,9 @@ class Flow(TorchFunctionMode):
         self.maps: list[Map] = []
         self.tables: dict[str, int] = {}
         self.exchanged: Shape = ()
-        self._weights = {id(p): Weight(n, tuple(range(p.dim()))) for n, p in model.named_parameters()}
+        self._weights = {
+            id(p): Weight(n, tuple(range(p.dim()))) for n, p in model.named_parameters()
+        }
         self._held: list[Any] = []
         self._from: dict[int, frozenset[int]] = {}
         self._trails: dict[int, Trail] = {}
@@ -86,7 +104,8 @@ class Flow(TorchFunctionMode):
             self._block = before
 
     def enter(self, values: Any) -> None:
-        """What a block is given; masks and tables of positions, which have no gradient, come from nowhere."""
+        """What a block is given; masks and tables of positions, which have no gradient, come from
+        nowhere."""
         for tensor in tensors_in(values):
             self._hold(tensor)
             self._from[id(tensor)] = frozenset({-1}) if tensor.requires_grad else frozenset()
@@ -98,12 +117,20 @@ class Flow(TorchFunctionMode):
         self._held.append(tensor)
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         named = kwargs or {}
         before = shapes((args, named))
         result = func(*args, **named)
-        name, operands, results = function_name(func), list(tensors_in((args, named))), list(tensors_in(result))
+        name, operands, results = (
+            function_name(func),
+            list(tensors_in((args, named))),
+            list(tensors_in(result)),
+        )
         for tensor in (*operands, *results):
             self._hold(tensor)
         if self._weight(name, args, operands, results):
@@ -112,9 +139,13 @@ class Flow(TorchFunctionMode):
             self._pass_on(name, args, named, operands, before, results)
         return result
 
-    def _weight(self, name: str, args: tuple[Any, ...], operands: list[Tensor], results: list[Tensor]) -> bool:
+    def _weight(
+        self, name: str, args: tuple[Any, ...], operands: list[Tensor], results: list[Tensor]
+    ) -> bool:
         """Whether the result is a weight seen otherwise."""
-        weight = self._weights.get(id(operands[0])) if len(operands) == 1 and len(results) == 1 else None
+        weight = (
+            self._weights.get(id(operands[0])) if len(operands) == 1 and len(results) == 1 else None
+        )
         if weight is None:
             return False
         axes = weight.axes
@@ -130,14 +161,19 @@ class Flow(TorchFunctionMode):
     def _operands(
         self, name: str, args: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[Tensor, Tensor, int, int, int] | None:
-        """Input, weight, its axes of outputs and inputs, and the axis of the result that is the outputs."""
+        """Input, weight, its axes of outputs and inputs, and the axis of the result that is the
+        outputs."""
         if name == "linear":
             return args[0], args[1] if len(args) > 1 else named["weight"], 0, 1, -1
         if name in PRODUCTS or name == "addmm":
             left, right = args[1:3] if name == "addmm" else (*args, *named.values())[:2]
             if left.dim() < 2 or right.dim() < 2:
                 return None
-            return (left, right, -1, -2, -1) if id(right) in self._weights else (right, left, -2, -1, -2)
+            return (
+                (left, right, -1, -2, -1)
+                if id(right) in self._weights
+                else (right, left, -2, -1, -2)
+            )
         if name == "einsum" and "." not in args[0] and "->" in args[0]:
             pair = args[1:] if isinstance(args[1], Tensor) else tuple(args[1])
             inputs, _, output = str(args[0]).replace(" ", "").partition("->")
@@ -149,10 +185,18 @@ class Flow(TorchFunctionMode):
             outs = [a for a, c in enumerate(terms[weight]) if c in output and c not in other]
             ins = [a for a, c in enumerate(terms[weight]) if c in other and c not in output]
             if outs and ins:
-                return pair[1 - weight], pair[weight], outs[0], ins[0], output.index(terms[weight][outs[0]])
+                return (
+                    pair[1 - weight],
+                    pair[weight],
+                    outs[0],
+                    ins[0],
+                    output.index(terms[weight][outs[0]]),
+                )
         return None
 
-    def _map(self, name: str, args: tuple[Any, ...], named: dict[str, Any], results: list[Tensor]) -> bool:
+    def _map(
+        self, name: str, args: tuple[Any, ...], named: dict[str, Any], results: list[Tensor]
+    ) -> bool:
         operands = self._operands(name, args, named)
         if operands is None or id(operands[1]) not in self._weights:
             return False
@@ -188,7 +232,9 @@ class Flow(TorchFunctionMode):
         """Note where results come from, and what is done with outputs of maps."""
         if name == "embedding" and id(args[1]) in self._weights:
             self.tables[self._weights[id(args[1])].name] = int(args[1].shape[0])
-        sources = frozenset[int]().union(*(self._from.get(id(tensor), frozenset()) for tensor in operands))
+        sources = frozenset[int]().union(
+            *(self._from.get(id(tensor), frozenset()) for tensor in operands)
+        )
         changed = operands[:1] if name.endswith("_") or name == "__setitem__" else []
         for tensor in (*results, *changed):
             self._from[id(tensor)] = self._from.get(id(tensor), frozenset()) | sources
@@ -198,13 +244,22 @@ class Flow(TorchFunctionMode):
                 self._follow(trail, name, args, named, shape, results)
 
     def _follow(
-        self, trail: Trail, name: str, args: tuple[Any, ...], named: dict[str, Any], shape: Shape, results: list[Tensor]
+        self,
+        trail: Trail,
+        name: str,
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        shape: Shape,
+        results: list[Tensor],
     ) -> None:
         linear_map, axis = trail.map, trail.axis
         if name in VIEWS and results:
             self._view(trail, shape, results[0])
         elif name in SPLITS and results:
-            if int(args[2] if len(args) > 2 else named.get("dim", 0)) % len(shape) == axis and not linear_map.parts:
+            if (
+                int(args[2] if len(args) > 2 else named.get("dim", 0)) % len(shape) == axis
+                and not linear_map.parts
+            ):
                 linear_map.parts = tuple(int(part.shape[axis]) for part in results)
             for part in results:
                 self._trails.setdefault(id(part), trail)
@@ -214,7 +269,11 @@ class Flow(TorchFunctionMode):
                 linear_map.parts = (size,) * (shape[axis] // size)
             self._trails.setdefault(id(results[0]), trail)
         else:
-            self._trails |= {id(x): trail for x in results if tuple(x.shape) == shape and id(x) not in self._trails}
+            self._trails |= {
+                id(x): trail
+                for x in results
+                if tuple(x.shape) == shape and id(x) not in self._trails
+            }
 
     def _view(self, trail: Trail, shape: Shape, viewed: Tensor) -> None:
         """The outputs of a map as they were, or split into factors for the first time."""
@@ -229,7 +288,8 @@ class Flow(TorchFunctionMode):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the outputs of a map may be cut: sizes of stacked matrices (none: one) and the elements of a head."""
+    """How the outputs of a map may be cut: sizes of stacked matrices (none: one) and the elements
+    of a head."""
 
     parts: tuple[int, ...] = ()
     unit: int = 1
@@ -239,7 +299,11 @@ def layouts(linear_map: Map, outputs: int) -> list[Layout]:
     """The layouts that what the code does with the outputs allows, the likeliest first."""
     factors = list(linear_map.factors)
     if linear_map.parts:
-        unit = factors[-1] if len(factors) > 1 and all(part % factors[-1] == 0 for part in linear_map.parts) else 1
+        unit = (
+            factors[-1]
+            if len(factors) > 1 and all(part % factors[-1] == 0 for part in linear_map.parts)
+            else 1
+        )
         return [Layout(linear_map.parts, unit)]
     if len(factors) < 2:
         return [Layout()]
@@ -249,8 +313,14 @@ def layouts(linear_map: Map, outputs: int) -> list[Layout]:
         parts = (outputs // stacked,) * stacked if stacked > 1 else ()
         candidates.append((stacked <= MOST_STACKED, Layout(parts, unit), factors[place]))
     likely = [layout for small, layout, heads in candidates if small and heads % 2 == 0]
-    fused = [layout for layout in likely if layout.parts] if factors[0] <= 3 and len(factors) > 2 else []
-    return list(dict.fromkeys([*fused, *likely, *(layout for small, layout, _ in candidates if small)]))
+    fused = (
+        [layout for layout in likely if layout.parts]
+        if factors[0] <= 3 and len(factors) > 2
+        else []
+    )
+    return list(
+        dict.fromkeys([*fused, *likely, *(layout for small, layout, _ in candidates if small)])
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,4 +351,6 @@ def pairs(maps: list[Map], within: Callable[[str], bool]) -> list[Pair]:
     for columns, rows in by_columns.items():
         elements = sum(maps[number].elements for number in (*columns, *rows))
         candidates.append(Pair(maps[rows[0]].block, tuple(sorted(columns)), tuple(rows), elements))
-    return sorted(candidates, key=lambda pair: (len(pair.columns) < 2, -pair.elements, pair.columns))
+    return sorted(
+        candidates, key=lambda pair: (len(pair.columns) < 2, -pair.elements, pair.columns)
+    )

@@ -1,9 +1,10 @@
 """The code of a model sees the sizes of the whole model, and works on tensors of other sizes.
 
-A first run notes what every function of torch was given and made. In a later run of the same code a question for a
-size gets the answer of the first run, and a function that is told sizes (view, split, expand, a norm) gets those of
-the tensors at hand instead. So a rank that holds a part of the weights, or a copy with fewer features, runs the
-code as it is written, without a change of its attributes.
+A first run notes what every function of torch was given and made. In a later run of the same code a
+question for a size gets the answer of the first run, and a function that is told sizes (view,
+split, expand, a norm) gets those of the tensors at hand instead. So a rank that holds a part of the
+weights, or a copy with fewer features, runs the code as it is written, without a change of its
+attributes.
 """
 
 from collections import Counter
@@ -32,8 +33,8 @@ UNSEEN = frozenset({"get device"})
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One call: shapes of the tensors it was given and made, the ``answer`` if it is a size, and the shapes of the
-    very first run, whose sizes the code knows."""
+    """One call: shapes of the tensors it was given and made, the ``answer`` if it is a size, and
+    the shapes of the very first run, whose sizes the code knows."""
 
     name: str
     operands: tuple[Shape, ...]
@@ -55,7 +56,8 @@ class FollowRules(Protocol):
 
 @dataclass(slots=True)
 class FollowedCall:
-    """A call under way: the function, what it is given, and what the run before saw at this place."""
+    """A call under way: the function, what it is given, and what the run before saw at this
+    place."""
 
     func: Any
     name: str
@@ -100,15 +102,21 @@ def _is_size(value: Any) -> bool:
 
 
 def _within_rows(call: FollowedCall) -> None:
-    """Numbers of rows (of a table, of classes) that were chosen at random, as numbers of rows that there are."""
-    place, rows = (0, call.seen.operands[-1][0]) if call.name == "embedding" else (1, call.seen.operands[0][1])
+    """Numbers of rows (of a table, of classes) that were chosen at random, as numbers of rows that
+    there are."""
+    place, rows = (
+        (0, call.seen.operands[-1][0])
+        if call.name == "embedding"
+        else (1, call.seen.operands[0][1])
+    )
     index = call.args[place]
     if len(call.args) > 1 and not index.is_floating_point():
         call.args = (*call.args[:place], index % rows, *call.args[place + 1 :])
 
 
 class Sizes(TorchFunctionMode):
-    """Notes calls in ``track``; with a ``reference``, the track of an earlier run, it follows that one."""
+    """Notes calls in ``track``; with a ``reference``, the track of an earlier run, it follows that
+    one."""
 
     def __init__(
         self,
@@ -173,7 +181,11 @@ class Sizes(TorchFunctionMode):
             self._outer[id(tensor)] = tensor, outer
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         named = kwargs or {}
         name = function_name(func)
@@ -185,7 +197,15 @@ class Sizes(TorchFunctionMode):
         if self.reference is None:
             result = func(*args, **named)
             operand_shapes = shapes((args, named))
-            self._note(Seen(name, operand_shapes, shapes(result), result if _is_size(result) else None, operand_shapes))
+            self._note(
+                Seen(
+                    name,
+                    operand_shapes,
+                    shapes(result),
+                    result if _is_size(result) else None,
+                    operand_shapes,
+                )
+            )
             return result
         seen = self._expected(name)
         if seen.answer is not None:
@@ -206,7 +226,9 @@ class Sizes(TorchFunctionMode):
         assert self.reference is not None
         calls = self.reference.get(self._place, [])
         if self._next >= len(calls) or calls[self._next].name != name:
-            raise Unsplit(f"the code takes another branch on a part of the model, at {name} ({user_place()})")
+            raise Unsplit(
+                f"the code takes another branch on a part of the model, at {name} ({user_place()})"
+            )
         self._next += 1
         return calls[self._next - 1]
 
@@ -227,7 +249,11 @@ class Sizes(TorchFunctionMode):
         if name in NORMS:
             self._normalized(call)
         elif name == "__getitem__" and call.local[0] != seen.first[0]:
-            call.args = (call.args[0], sliced(call.args[1], seen.first[0], call.local[0]), *call.args[2:])
+            call.args = (
+                call.args[0],
+                sliced(call.args[1], seen.first[0], call.local[0]),
+                *call.args[2:],
+            )
         if self.rules is None or call.local == seen.operands:
             return call.run()
         return self.rules.run(self, call)
@@ -243,8 +269,12 @@ class Sizes(TorchFunctionMode):
         x, axis = call.args[0], int(call.argument(2, "dim", 0)) % len(call.local[0])
         parts = self.outer(x).get(axis, 1)
         if parts not in (1, len(call.seen.results)):
-            raise Unsplit(f"{parts} stacked parts are split into {len(call.seen.results)} ({user_place()})")
-        return torch.split(x, pieces(call.seen.operands[0], call.seen.results, call.local[0], axis), axis)
+            raise Unsplit(
+                f"{parts} stacked parts are split into {len(call.seen.results)} ({user_place()})"
+            )
+        return torch.split(
+            x, pieces(call.seen.operands[0], call.seen.results, call.local[0], axis), axis
+        )
 
     def _expand(self, call: FollowedCall) -> Tensor:
         whole, target, part = call.seen.operands[0], list(call.seen.results[0]), call.local[0]
@@ -265,7 +295,8 @@ class Sizes(TorchFunctionMode):
             call.args = (call.args[0], size, *call.args[2:])
 
     def _inherit(self, call: FollowedCall, result: Any) -> None:
-        """What is made from weights alone is a weight; a function that keeps a shape keeps its stacked parts."""
+        """What is made from weights alone is a weight; a function that keeps a shape keeps its
+        stacked parts."""
         if call.local and all(map(self.is_weight, call.tensors())):
             self._weights |= {id(tensor): tensor for tensor in tensors_in(result)}
         if not isinstance(result, Tensor) or id(result) in self._outer or not self._outer:

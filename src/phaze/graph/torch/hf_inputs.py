@@ -1,4 +1,5 @@
-"""Inputs and labels of one microbatch for a model of the transformers library, by what its forward pass takes."""
+"""Inputs and labels of one microbatch for a model of the transformers library, by what its forward
+pass takes."""
 
 import inspect
 from typing import Any
@@ -7,7 +8,12 @@ import torch
 
 from phaze.graph.torch.program import TensorShape
 
-ONE_LABEL = ("ForSequenceClassification", "ForImageClassification", "ForNextSentencePrediction", "ForMultipleChoice")
+ONE_LABEL = (
+    "ForSequenceClassification",
+    "ForImageClassification",
+    "ForNextSentencePrediction",
+    "ForMultipleChoice",
+)
 """Endings of classes whose labels are one a sample; others have one a token."""
 CHOICES = 2
 """Answers of a multiple-choice example: the fewest that are a choice."""
@@ -34,10 +40,16 @@ def _main(model: Any, config: Any, shape: TensorShape) -> torch.Tensor:
     if name == "input_features" and hasattr(config, "num_mel_bins"):
         return torch.randn(b, config.num_mel_bins, 2 * config.max_source_positions)
     if name == "input_features" and hasattr(config, "input_feat_per_channel"):
-        return torch.randn(b, config.max_source_positions, config.input_feat_per_channel * config.input_channels)
+        return torch.randn(
+            b, config.max_source_positions, config.input_feat_per_channel * config.input_channels
+        )
     if name == "input_values":
         return torch.randn(b, s)
-    return _tokens(b, CHOICES, s) if type(model).__name__.endswith("ForMultipleChoice") else _tokens(b, s)
+    return (
+        _tokens(b, CHOICES, s)
+        if type(model).__name__.endswith("ForMultipleChoice")
+        else _tokens(b, s)
+    )
 
 
 def model_inputs(model: Any, config: Any, shape: TensorShape) -> dict[str, Any]:

@@ -1,7 +1,10 @@
-"""From a region of a pass to a :class:`phaze.graph.ir.Layer`: both graphs, parameters, and what is kept.
+"""From a region of a pass to a :class:`phaze.graph.ir.Layer`: both graphs, parameters, and what is
+kept.
 
-saved (none)  = storages that backward reads and that forward wrote or that entered from other layers, each once
-shared        = the same, but entered and made from no parameter: masks, position tables, token numbers
+saved (none)  = storages that backward reads and that forward wrote or that entered from other
+              layers, each once
+shared        = the same, but entered and made from no parameter: masks, position tables, token
+              numbers
 saved (full)  = storages that entered from other layers and forward reads
 """
 
@@ -19,8 +22,8 @@ from phaze.graph.torch.regions import TracedRegion, Value
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Parameters of the model by storage, with the path of each, which are shards of a larger one, and which no
-    region reads (the last part holds them)."""
+    """Parameters of the model by storage, with the path of each, which are shards of a larger one,
+    and which no region reads (the last part holds them)."""
 
     by_storage: Mapping[int, nn.Parameter]
     names: Mapping[int, str]
@@ -40,10 +43,14 @@ def _kept(log: Log, values: Iterable[Value], numbering: Numbering) -> tuple[tupl
     """Tensor numbers of ``values`` and the bytes of their storages, each once."""
     chosen = sorted(value for value in values if value in numbering.numbers)
     storages = {storage for storage, _ in chosen}
-    return tuple(sorted(numbering.numbers[v] for v in chosen)), sum(log.bytes_of[s] for s in storages)
+    return tuple(sorted(numbering.numbers[v] for v in chosen)), sum(
+        log.bytes_of[s] for s in storages
+    )
 
 
-def _entering(log: Log, region: TracedRegion, values: Iterable[Value], weights: Weights) -> set[Value]:
+def _entering(
+    log: Log, region: TracedRegion, values: Iterable[Value], weights: Weights
+) -> set[Value]:
     """Those of ``values`` that were made elsewhere: by another region, or given to the model."""
     return {
         value
@@ -51,14 +58,20 @@ def _entering(log: Log, region: TracedRegion, values: Iterable[Value], weights: 
         if value in region.inputs
         or (
             value[0] not in weights.by_storage
-            and (log.made_in.get(value[0], region.number) != region.number or value[0] in log.arguments)
+            and (
+                log.made_in.get(value[0], region.number) != region.number
+                or value[0] in log.arguments
+            )
         )
     }
 
 
 def layer_of(log: Log, region: TracedRegion, weights: Weights, name: str) -> Layer:
     """The layer that ``region`` is; its pass was forward and backward."""
-    forward_steps, backward_steps = log.forward.get(region.number, []), log.backward.get(region.number, [])
+    forward_steps, backward_steps = (
+        log.forward.get(region.number, []),
+        log.backward.get(region.number, []),
+    )
     gradients = set(region.gradients)
     needed_back = _relevant(live(backward_steps, gradients))
     results = set(region.outputs)
@@ -69,7 +82,9 @@ def layer_of(log: Log, region: TracedRegion, weights: Weights, name: str) -> Lay
     forward = graph_of(forward_steps, numbering, results | needed_back, 0)
     written = set(numbering.written)
     backward = graph_of(backward_steps, numbering, gradients, len(forward.operators))
-    carried = {v for v in entering if region.inputs.get(v) or log.origin.get(v[0], 0) & FROM_PARAMETERS} - written
+    carried = {
+        v for v in entering if region.inputs.get(v) or log.origin.get(v[0], 0) & FROM_PARAMETERS
+    } - written
     saved, saved_bytes = _kept(log, needed_back & (written | carried), numbering)
     none = Recompute(saved, saved_bytes, recompute.empty_graph())
     _, shared_bytes = _kept(log, needed_back & entering - carried - written, numbering)
@@ -94,10 +109,19 @@ def layer_of(log: Log, region: TracedRegion, weights: Weights, name: str) -> Lay
     )
 
 
-def _parameters(region: TracedRegion, weights: Weights, numbering: Numbering) -> tuple[Parameter, ...]:
-    """The weights that the region reads, in order of their registration; unread ones of a block too (tensor -1)."""
-    tensor_of = {storage: number for (storage, _), number in numbering.numbers.items() if storage in weights.by_storage}
-    block_parameters = set() if region.module is None else {id(p) for p in region.module.parameters()}
+def _parameters(
+    region: TracedRegion, weights: Weights, numbering: Numbering
+) -> tuple[Parameter, ...]:
+    """The weights that the region reads, in order of their registration; unread ones of a block too
+    (tensor -1)."""
+    tensor_of = {
+        storage: number
+        for (storage, _), number in numbering.numbers.items()
+        if storage in weights.by_storage
+    }
+    block_parameters = (
+        set() if region.module is None else {id(p) for p in region.module.parameters()}
+    )
     parameters: list[Parameter] = []
     for storage, parameter in weights.by_storage.items():
         if storage in tensor_of or id(parameter) in block_parameters or storage in weights.unread:

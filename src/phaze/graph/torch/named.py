@@ -1,4 +1,5 @@
-"""The named models: which configuration of which class, by public model cards; sequence as they are trained here."""
+"""The named models: which configuration of which class, by public model cards; sequence as they are
+trained here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A transformers class and its configuration, or a family (``gpt``, ``llama``) and its sizes."""
+    """A transformers class and its configuration, or a family (``gpt``, ``llama``) and its
+    sizes."""
 
     kind: str
     sequence: int
@@ -21,7 +23,13 @@ def _hf(model_type: str, architecture: str, sequence: int, **sizes: Any) -> Name
 
 
 def _gpt(hidden: int, layers: int, heads: int, sequence: int) -> Named:
-    sizes = {"hidden": hidden, "layers": layers, "heads": heads, "vocabulary": 51200, "sequence": sequence}
+    sizes = {
+        "hidden": hidden,
+        "layers": layers,
+        "heads": heads,
+        "vocabulary": 51200,
+        "sequence": sequence,
+    }
     return Named("gpt", sequence, MappingProxyType(sizes))
 
 
@@ -50,7 +58,9 @@ def _qwen3_moe(hidden: int, layers: int, heads: int, expert_mlp: int) -> Named:
     )
 
 
-def _deepseek_v3(vocabulary: int, layers: int, heads: int, experts: int, dense: int, **groups: int) -> Named:
+def _deepseek_v3(
+    vocabulary: int, layers: int, heads: int, experts: int, dense: int, **groups: int
+) -> Named:
     return _hf(
         "deepseek_v3",
         "DeepseekV3ForCausalLM",
@@ -91,7 +101,14 @@ NAMED: Mapping[str, Named] = MappingProxyType(
     {
         "bert-large": _hf("bert", "BertForPreTraining", 512, vocab_size=30522, **_BERT),
         "gpt2-xl": _hf(
-            "gpt2", "GPT2LMHeadModel", 1024, n_embd=1600, n_layer=48, n_head=25, n_positions=1024, vocab_size=50257
+            "gpt2",
+            "GPT2LMHeadModel",
+            1024,
+            n_embd=1600,
+            n_layer=48,
+            n_head=25,
+            n_positions=1024,
+            vocab_size=50257,
         ),
         "opt-350m": _hf(
             "opt",
@@ -118,7 +135,9 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             vocab_size=32000,
             max_position_embeddings=4096,
         ),
-        "megatron-bert-large": _hf("megatron-bert", "MegatronBertForPreTraining", 512, vocab_size=29056, **_BERT),
+        "megatron-bert-large": _hf(
+            "megatron-bert", "MegatronBertForPreTraining", 512, vocab_size=29056, **_BERT
+        ),
         "megatron-gpt2-54": _gpt(1920, 54, 20, 1024),
         "megatron-gpt2-72": _gpt(3072, 72, 24, 1024),
         "gpt3-175b": _gpt(12288, 96, 96, 2048),
@@ -148,7 +167,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             max_position_embeddings=8192,
             rope_theta=500000.0,
         ),
-        # The Llama 3 Herd of Models, Table 3; trained on 8,192 tokens at first, 131,072 positions in the end.
+        # The Llama 3 Herd of Models, Table 3; trained on 8,192 tokens at first, 131,072 positions
+        # in the end.
         "llama3.1-405b": _llama(
             8192,
             hidden=16384,
@@ -161,8 +181,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             sequence=131072,
             tied=False,
         ),
-        # model_config.yaml of huggingface.co/nvidia/Nemotron-4-340B-Instruct; its layer norms and rotary
-        # positions on half of a head are counted as a llama's.
+        # model_config.yaml of huggingface.co/nvidia/Nemotron-4-340B-Instruct; its layer norms and
+        # rotary positions on half of a head are counted as a llama's.
         "nemotron-4-340b": _llama(
             4096,
             hidden=18432,
@@ -176,7 +196,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             tied=False,
             gated=False,
         ),
-        # github.com/AI-Hypercomputer/maxtext MaxText/utils/ckpt_conversion/utils/hf_model_configs.py
+        # github.com/AI-Hypercomputer/maxtext
+        # MaxText/utils/ckpt_conversion/utils/hf_model_configs.py
         "gemma-2-27b": _hf(
             "gemma2",
             "Gemma2ForCausalLM",
@@ -244,7 +265,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
         "qwen3-30b-a3b": _qwen3_moe(2048, 48, 32, 768),
         "qwen3-235b-a22b": _qwen3_moe(4096, 94, 64, 1536),
         "deepseek-v3": _deepseek_v3(129280, 61, 128, 256, 3, n_group=8, topk_group=4),
-        # huggingface.co/moonshotai/Kimi-K2-Instruct config.json: the blocks of DeepSeek-V3, experts in one group
+        # huggingface.co/moonshotai/Kimi-K2-Instruct config.json: the blocks of DeepSeek-V3, experts
+        # in one group
         "kimi-k2": _deepseek_v3(163840, 61, 64, 384, 1, n_group=1, topk_group=1),
         # huggingface.co/openai/gpt-oss-120b config.json: windows of 128 in every second layer
         "gpt-oss-120b": _hf(

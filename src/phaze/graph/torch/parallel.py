@@ -1,12 +1,13 @@
 """Layers of one tensor-parallel rank, and where they communicate.
 
-Without sequence parallelism the input of a column-parallel map is the same on all ranks and passes f (identity
-forward, all-reduce backward), once for each distinct input; a row-parallel map sums its partial results (g).
+Without sequence parallelism the input of a column-parallel map is the same on all ranks and passes
+f (identity forward, all-reduce backward), once for each distinct input; a row-parallel map sums its
+partial results (g).
 
-With it, what lies between is a shard along the sequence: the *parent* of column-parallel maps gathers its inputs
-(the models take lengths from what the parent is given), and the row-parallel map reduces and scatters. As in
-Megatron the shard is kept for backward, and gathered again there: :meth:`RankGroup.region` packs every saved view of a
-gathered tensor as its shard.
+With it, what lies between is a shard along the sequence: the *parent* of column-parallel maps
+gathers its inputs (the models take lengths from what the parent is given), and the row-parallel map
+reduces and scatters. As in Megatron the shard is kept for backward, and gathered again there:
+:meth:`RankGroup.region` packs every saved view of a gathered tensor as its shard.
 """
 
 import math
@@ -25,9 +26,12 @@ Takes = Literal["same", "shard", "gathered"]
 
 
 class RankGroup:
-    """The communication of one rank with the others; remembers what it gathered while a block runs."""
+    """The communication of one rank with the others; remembers what it gathered while a block
+    runs."""
 
-    def __init__(self, width: int, rank: int, sequence_parallel: bool, sequence_dim: int, length: int) -> None:
+    def __init__(
+        self, width: int, rank: int, sequence_parallel: bool, sequence_dim: int, length: int
+    ) -> None:
         self.width, self.rank = width, rank
         self.sequence_parallel, self.dim, self.length = sequence_parallel, sequence_dim, length
         self._copies: dict[int, tuple[Tensor, Tensor]] = {}
@@ -75,7 +79,8 @@ class RankGroup:
         return collectives.whole_of(x, self._dim(x), self.width, self.length)
 
     def is_whole(self, x: Tensor) -> bool:
-        """Whether ``x`` is what blocks exchange: three dimensions, all positions along one of them."""
+        """Whether ``x`` is what blocks exchange: three dimensions, all positions along one of
+        them."""
         return x.dim() == 3 and x.shape[self._dim(x)] == self.length
 
     def is_shard(self, x: Tensor) -> bool:
@@ -113,8 +118,9 @@ class RankGroup:
 
 
 class ColumnLinear(nn.Linear):
-    """A linear map whose outputs are this rank's. Its input is ``same`` on all ranks (then it passes f), a ``shard``
-    of the sequence (then it is gathered), or was ``gathered`` by the parent."""
+    """A linear map whose outputs are this rank's. Its input is ``same`` on all ranks (then it
+    passes f), a ``shard`` of the sequence (then it is gathered), or was ``gathered`` by the
+    parent."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, group: RankGroup, takes: Takes) -> None:
         nn.Module.__init__(self)
@@ -135,7 +141,9 @@ class ColumnLinear(nn.Linear):
 class GatheredLinear(ColumnLinear):
     """The same, and all ranks' outputs side by side."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, group: RankGroup, takes: Takes, outputs: int) -> None:
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, group: RankGroup, takes: Takes, outputs: int
+    ) -> None:
         super().__init__(weight, bias, group, takes)
         self.outputs = outputs
 
@@ -145,10 +153,12 @@ class GatheredLinear(ColumnLinear):
 
 
 class RowLinear(nn.Linear):
-    """A linear map whose inputs are this rank's; partial results are summed before the bias. With ``splits`` it is
-    given the inputs of all ranks, and takes its part."""
+    """A linear map whose inputs are this rank's; partial results are summed before the bias. With
+    ``splits`` it is given the inputs of all ranks, and takes its part."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, group: RankGroup, splits: bool = False) -> None:
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, group: RankGroup, splits: bool = False
+    ) -> None:
         nn.Module.__init__(self)
         self.out_features, self.in_features = weight.shape
         self.weight = weight
@@ -156,7 +166,9 @@ class RowLinear(nn.Linear):
         self.group, self.splits = group, splits
 
     def forward(self, input: Tensor) -> Tensor:
-        part = collectives.shard_of(input, input.dim() - 1, self.group.width) if self.splits else input
+        part = (
+            collectives.shard_of(input, input.dim() - 1, self.group.width) if self.splits else input
+        )
         summed = self.group.reduce(functional.linear(part, self.weight))
         return summed if self.bias is None else summed + self.bias
 
@@ -183,7 +195,9 @@ def copy_inputs(module: nn.Module, group: RankGroup) -> None:
     """Let every differentiable argument of ``module`` pass f."""
 
     def copied(value: Any) -> Any:
-        return group.copy(value) if isinstance(value, Tensor) and value.is_floating_point() else value
+        return (
+            group.copy(value) if isinstance(value, Tensor) and value.is_floating_point() else value
+        )
 
     def hook(module: nn.Module, args: Any, kwargs: Any) -> Any:
         return tree_map(copied, args), tree_map(copied, kwargs)
@@ -192,11 +206,14 @@ def copy_inputs(module: nn.Module, group: RankGroup) -> None:
 
 
 def copy_weights(module: nn.Module, group: RankGroup) -> None:
-    """Let every weight of ``module`` pass f when it is used: the gradients of all ranks are summed."""
+    """Let every weight of ``module`` pass f when it is used: the gradients of all ranks are
+    summed."""
     original = module.forward
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        weights = {name: weight for name, weight in module._parameters.items() if weight is not None}
+        weights = {
+            name: weight for name, weight in module._parameters.items() if weight is not None
+        }
         try:
             for name, weight in weights.items():
                 del module._parameters[name]
@@ -211,13 +228,15 @@ def copy_weights(module: nn.Module, group: RankGroup) -> None:
 
 
 def copy_tail(module: nn.Module, group: RankGroup, width: int) -> None:
-    """Let the last ``width`` channels of what ``module`` gives pass f. Where the sequence is gathered before, the sum
-    over ranks is made there."""
+    """Let the last ``width`` channels of what ``module`` gives pass f. Where the sequence is
+    gathered before, the sum over ranks is made there."""
     if group.sequence_parallel:
         return
 
     def hook(m: nn.Module, args: Any, result: Tensor) -> Tensor:
         rest = result.shape[-1] - width
-        return torch.cat([result.narrow(-1, 0, rest), group.copy(result.narrow(-1, rest, width))], dim=-1)
+        return torch.cat(
+            [result.narrow(-1, 0, rest), group.copy(result.narrow(-1, rest, width))], dim=-1
+        )
 
     module.register_forward_hook(hook)

@@ -1,13 +1,18 @@
-"""What one tensor-parallel rank does where its tensors are parts of the whole: communication, as Megatron has it.
+"""What one tensor-parallel rank does where its tensors are parts of the whole: communication, as
+Megatron has it.
 
 A call is given tensors that are whole on every rank or split along an axis. By what it does:
 
-    linear map, split by outputs        its input passes f (or is gathered along the sequence), the result is split
-    sum over a split axis of a weight   partial results are summed over the ranks (g), then a bias is added
-    split with whole, element-wise      the whole tensor passes f, and this rank takes its part of it
+    linear map, split by outputs        its input passes f (or is gathered along the sequence), the
+                                        result is split
+    sum over a split axis of a weight   partial results are summed over the ranks (g), then a bias
+                                        is added
+    split with whole, element-wise      the whole tensor passes f, and this rank takes its part of
+                                        it
     norm, softmax, sum over a split axis    cannot be split
 
-With sequence parallelism nothing in a block passes f: gradients of what every rank holds whole are summed once a step.
+With sequence parallelism nothing in a block passes f: gradients of what every rank holds whole are
+summed once a step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,9 +31,46 @@ from phaze.graph.torch.vocabulary import Vocabulary, lookup
 PRODUCTS = frozenset({"matmul", "__matmul__", "mm", "bmm"})
 JOINS = frozenset({"cat", "concat", "concatenate"})
 # Functions that mix the elements along an axis.
-NORMS = ("softmax", "log_softmax", "logsumexp", "layer_norm", "rms_norm", "group_norm", "normalize", "norm")
-SUMS = ("mean", "sum", "var", "std", "var_mean", "prod", "amax", "amin", "max", "min", "argmax", "argmin", "median")
-MIXES = frozenset((*NORMS, *SUMS, "vector_norm", "all", "any", "topk", "sort", "cumsum", "cumprod", "flip", "roll"))
+NORMS = (
+    "softmax",
+    "log_softmax",
+    "logsumexp",
+    "layer_norm",
+    "rms_norm",
+    "group_norm",
+    "normalize",
+    "norm",
+)
+SUMS = (
+    "mean",
+    "sum",
+    "var",
+    "std",
+    "var_mean",
+    "prod",
+    "amax",
+    "amin",
+    "max",
+    "min",
+    "argmax",
+    "argmin",
+    "median",
+)
+MIXES = frozenset(
+    (
+        *NORMS,
+        *SUMS,
+        "vector_norm",
+        "all",
+        "any",
+        "topk",
+        "sort",
+        "cumsum",
+        "cumprod",
+        "flip",
+        "roll",
+    )
+)
 # Where a mixing function is told its axis, if not second.
 AXIS_PLACE = MappingProxyType({"norm": 2, "vector_norm": 2, "topk": 2, "normalize": 2, "roll": 2})
 
@@ -36,7 +78,9 @@ AXIS_PLACE = MappingProxyType({"norm": 2, "vector_norm": 2, "topk": 2, "normaliz
 class Partition:
     """The rules of one rank; ``stacked`` says of a split weight how many stacked parts it has."""
 
-    def __init__(self, group: RankGroup, vocabulary: Vocabulary | None, stacked: Mapping[int, int]) -> None:
+    def __init__(
+        self, group: RankGroup, vocabulary: Vocabulary | None, stacked: Mapping[int, int]
+    ) -> None:
         self.group, self.vocabulary, self.stacked = group, vocabulary, stacked
         self._shards = False
 
@@ -51,10 +95,16 @@ class Partition:
                 return self._product(sizes, call)
             if name == "addmm":
                 bias, left, right = call.args[:3]
-                return self._sum(sizes, call, left, right, call.local[1:3], call.seen.operands[1:3], bias)
+                return self._sum(
+                    sizes, call, left, right, call.local[1:3], call.seen.operands[1:3], bias
+                )
             if name == "einsum":
                 return self._einsum(sizes, call)
-            if name == "embedding" and self.vocabulary is not None and call.local[-1] != call.seen.operands[-1]:
+            if (
+                name == "embedding"
+                and self.vocabulary is not None
+                and call.local[-1] != call.seen.operands[-1]
+            ):
                 padding = call.argument(2, "padding_idx")
                 return lookup(self.vocabulary, call.args[0], call.args[1], self._padding(padding))
             if name == "cross_entropy":
@@ -79,7 +129,8 @@ class Partition:
         )
 
     def _enter(self, x: Tensor, whole: Shape) -> Tensor:
-        """What every rank holds alike, where it meets what is split: f, or gathered along the sequence."""
+        """What every rank holds alike, where it meets what is split: f, or gathered along the
+        sequence."""
         if self._is_tokens(x, whole):
             return self.group.gather(x)
         if self._shards or not x.requires_grad or tuple(x.shape) != whole:
@@ -106,7 +157,9 @@ class Partition:
             summed = self._reduce(functional.linear(x, weight))
             return summed if bias is None else summed + bias
         if split_in or x.shape[-1] != whole_x[-1]:
-            raise Unsplit(f"a linear map reads what is split, and is not split itself ({user_place()})")
+            raise Unsplit(
+                f"a linear map reads what is split, and is not split itself ({user_place()})"
+            )
         if not split_out:
             others = [] if bias is None else [bias]
             return self._whole_weights(call, x, [weight, *others])
@@ -118,10 +171,13 @@ class Partition:
         return result
 
     def _whole_weights(self, call: FollowedCall, x: Tensor, weights: list[Tensor]) -> Any:
-        """A map that every rank holds whole, of what is split along another axis (its heads, its tokens)."""
+        """A map that every rank holds whole, of what is split along another axis (its heads, its
+        tokens)."""
         if self._is_tokens(x, call.seen.operands[0]):
             return call.run()
-        return functional.linear(x, *[self._enter(weight, tuple(weight.shape)) for weight in weights])
+        return functional.linear(
+            x, *[self._enter(weight, tuple(weight.shape)) for weight in weights]
+        )
 
     def _product(self, sizes: Sizes, call: FollowedCall) -> Any:
         left, right = call.args[0], call.argument(1, "other" if "other" in call.named else "mat2")
@@ -153,17 +209,23 @@ class Partition:
         if bias is None:
             return result
         if bias.shape[-1] not in (1, result.shape[-1]):
-            bias = self._part(self._enter(bias, tuple(bias.shape)), bias.dim() - 1, result.shape[-1])
+            bias = self._part(
+                self._enter(bias, tuple(bias.shape)), bias.dim() - 1, result.shape[-1]
+            )
         return result + bias
 
-    def _batches(self, left: Tensor, right: Tensor, whole: Sequence[Shape]) -> tuple[Tensor, Tensor]:
+    def _batches(
+        self, left: Tensor, right: Tensor, whole: Sequence[Shape]
+    ) -> tuple[Tensor, Tensor]:
         """Both operands with this rank's batches, where one of them has all."""
         pair = [left, right]
         for back in range(3, min(left.dim(), right.dim()) + 1):
             a, b = left.shape[-back], right.shape[-back]
             if whole[0][-back] == whole[1][-back] and a != b:
                 place = 0 if a > b else 1
-                pair[place] = self._part(self._enter(pair[place], whole[place]), pair[place].dim() - back, min(a, b))
+                pair[place] = self._part(
+                    self._enter(pair[place], whole[place]), pair[place].dim() - back, min(a, b)
+                )
         return pair[0], pair[1]
 
     def _einsum(self, sizes: Sizes, call: FollowedCall) -> Any:
@@ -202,7 +264,11 @@ class Partition:
             axes = set(range(len(part) - count, len(part)))
         else:
             stated_axes = call.argument(AXIS_PLACE.get(call.name, 1), "dim", call.named.get("axis"))
-            stated_axes = -1 if stated_axes is None and call.name in ("topk", "sort", "normalize") else stated_axes
+            stated_axes = (
+                -1
+                if stated_axes is None and call.name in ("topk", "sort", "normalize")
+                else stated_axes
+            )
             listed = (
                 [stated_axes]
                 if isinstance(stated_axes, int)
@@ -235,9 +301,13 @@ class Partition:
                     if place in sizes and shape[axis] > 1:
                         part = self._part(part, axis, sizes[place])
             elif any(
-                place in sizes and shape[a] > 1 and x.shape[a] == shape[a] for a, place in enumerate(places or ())
+                place in sizes and shape[a] > 1 and x.shape[a] == shape[a]
+                for a, place in enumerate(places or ())
             ):
-                raise Unsplit(f"{call.name.strip('_')} meets two tensors that are split differently ({user_place()})")
+                raise Unsplit(
+                    f"{call.name.strip('_')} meets two tensors that are split "
+                    f"differently ({user_place()})"
+                )
             operands.append(part)
         rest = iter(operands)
         args, named = _replaced((call.args, call.named), rest)
@@ -252,7 +322,9 @@ class Partition:
             joined = int(call.argument(1, "dim", 0)) % len(results[0])
             return [[a if a != joined else None for a in range(len(shape))] for shape in whole]
         if call.name == "scaled_dot_product_attention":
-            return [[a if a < len(shape) - 2 else None for a in range(len(shape))] for shape in whole]
+            return [
+                [a if a < len(shape) - 2 else None for a in range(len(shape))] for shape in whole
+            ]
         if call.name == "stack":
             return [list(range(len(shape))) for shape in whole]
         result_axes = [broadcast_axes(shape, results[0]) for shape in whole]

@@ -1,4 +1,5 @@
-"""The code behind ``nn.MultiheadAttention``, which is one function to PyTorch, as functions that can be followed.
+"""The code behind ``nn.MultiheadAttention``, which is one function to PyTorch, as functions that
+can be followed.
 
 The same maps and the same attention; weights of heads, which few read, are not handed out.
 """
@@ -36,11 +37,18 @@ def plain_attention(
 ) -> tuple[Tensor, None]:
     """Attention of (tokens, batch, features) with itself; anything rarer is not split."""
     rare = (bias_k, bias_v, key_padding_mask)
-    if in_proj_weight is None or query is not key or key is not value or any(x is not None for x in rare):
+    if (
+        in_proj_weight is None
+        or query is not key
+        or key is not value
+        or any(x is not None for x in rare)
+    ):
         raise Unsplit("nn.MultiheadAttention with other keys than queries, or a padding mask")
     tokens, batch, features = query.shape
     maps = functional.linear(query, in_proj_weight, in_proj_bias).chunk(3, dim=-1)
-    q, k, v = (x.view(tokens, batch, num_heads, features // num_heads).permute(1, 2, 0, 3) for x in maps)
+    q, k, v = (
+        x.view(tokens, batch, num_heads, features // num_heads).permute(1, 2, 0, 3) for x in maps
+    )
     if attn_mask is not None and attn_mask.dim() == 3:
         attn_mask = attn_mask.view(batch, num_heads, tokens, tokens)
     dropout = dropout_p if training else 0.0

@@ -1,4 +1,5 @@
-"""A source with its tensor-parallel plan: its own, one from a file, or inferred; the latter two proved on two ranks."""
+"""A source with its tensor-parallel plan: its own, one from a file, or inferred; the latter two
+proved on two ranks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,16 +22,23 @@ MOST_SAID = 3
 
 
 def _unsplit(source: Source, why: str) -> Source:
-    fault = InputError(source.name, f"it cannot be split over ranks: {why}", "use tensor 1, or give a plan")
+    fault = InputError(
+        source.name, f"it cannot be split over ranks: {why}", "use tensor 1, or give a plan"
+    )
     note = f"{REFUSED}, and nothing above TP 1 was planned: {why}"
     return replace(source, plan_fault=fault, notes=(note, *source.notes))
 
 
 def _split(source: Source, plan: ShardingPlan, whole: Sequence[tuple[str, str]]) -> Source:
-    """The source with a plan, and said of it which of its modules every rank holds whole, where some are."""
+    """The source with a plan, and said of it which of its modules every rank holds whole, where
+    some are."""
     unsplit = [f"{module} ({why})" for module, why in whole if module != SEQUENCE]
     more = f" and {len(unsplit) - MOST_SAID} more" if len(unsplit) > MOST_SAID else ""
-    note = (f"{REFUSED} for {'; '.join(unsplit[:MOST_SAID])}{more}, which every rank holds whole",) if unsplit else ()
+    note = (
+        (f"{REFUSED} for {'; '.join(unsplit[:MOST_SAID])}{more}, which every rank holds whole",)
+        if unsplit
+        else ()
+    )
     return replace(source, plan=plan, plan_fault=None, notes=(*note, *source.notes))
 
 
@@ -39,11 +47,16 @@ def with_known_plan(source: Source, facts: Facts) -> Source:
     if facts.plan is not None:
         whole = [(str(row["module"]), str(row["why"])) for row in facts.plan.get("whole", ())]
         return _split(source, plan_of(facts.plan, "a known plan"), whole)
-    return _unsplit(source, facts.basis.removeprefix(f"{NONE}: ")) if facts.basis.startswith(NONE) else source
+    return (
+        _unsplit(source, facts.basis.removeprefix(f"{NONE}: "))
+        if facts.basis.startswith(NONE)
+        else source
+    )
 
 
 def planned(source: Source, file: str | None) -> tuple[Source, str, Mapping[str, Any] | None]:
-    """The source with a plan, what that plan rests on, and the plan as a document unless it is the source's own.
+    """The source with a plan, what that plan rests on, and the plan as a document unless it is the
+    source's own.
 
     A model of which nothing can be split runs at width 1, and says why.
     """
@@ -51,10 +64,18 @@ def planned(source: Source, file: str | None) -> tuple[Source, str, Mapping[str,
         plan = read_plan(file)
         fault, unsharded = fault_of(source, plan)
         if fault:
-            raise InputError(file, f"two ranks do not train like one: {fault}", "change the plan, or leave it out")
+            raise InputError(
+                file,
+                f"two ranks do not train like one: {fault}",
+                "change the plan, or leave it out",
+            )
         plan = replace(plan, shards=plan.shards and not unsharded)
         basis = f"{file}, proved on two ranks"
-        return replace(source, plan=plan, plan_fault=None), basis, plan_document(source.name, basis, plan, ())
+        return (
+            replace(source, plan=plan, plan_fault=None),
+            basis,
+            plan_document(source.name, basis, plan, ()),
+        )
     if source.plan is not None:
         return source, OWN, None
     inferred = infer_plan(source)

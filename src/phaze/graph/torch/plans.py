@@ -1,22 +1,27 @@
 """How the weights of a block are split over tensor-parallel ranks, as data.
 
-A :class:`TensorSplit` names modules by a pattern on their path in the model and says how their weight is cut:
+A :class:`TensorSplit` names modules by a pattern on their path in the model and says how their
+weight is cut:
 
     column    by outputs: the input is the same on all ranks (f), the output is a shard
-    row       by inputs: the input is a shard, partial outputs are summed over ranks (g), then the bias is added
-    packed    by outputs, each of ``parts`` stacked matrices on its own (query, key and value in one)
+    row       by inputs: the input is a shard, partial outputs are summed over ranks (g), then the
+              bias is added
+    packed    by outputs, each of ``parts`` stacked matrices on its own (query, key and value in
+              one)
     table     an embedding by columns (a bias of each head): no communication
     gather    column, and the shards of the output are gathered: what follows is done by every rank
     split     row, of an input that all ranks hold alike: each takes its part first
-    summed    a weight that every rank holds whole and uses on its part (a norm of its heads): its gradient is summed
-    tail      a map that every rank holds whole; the last ``unit`` channels of its output go into each rank's
-              heads as they are, so their gradient is summed (f)
-    experts   a module with weights (expert, out, in): what it takes is the same on all ranks (f), what it gives is
-              summed (g); ``weights`` lists its weights as (name, dimension, stacked parts)
+    summed    a weight that every rank holds whole and uses on its part (a norm of its heads): its
+              gradient is summed
+    tail      a map that every rank holds whole; the last ``unit`` channels of its output go into
+              each rank's heads as they are, so their gradient is summed (f)
+    experts   a module with weights (expert, out, in): what it takes is the same on all ranks (f),
+              what it gives is summed (g); ``weights`` lists its weights as (name, dimension,
+              stacked parts)
 
-``unit`` names an attribute of a module around, whose value must not be cut (the width of a head), or for ``tail`` is
-its width; ``divide`` lists
-attributes to be divided by the width (numbers of heads).
+``unit`` names an attribute of a module around, whose value must not be cut (the width of a head),
+or for ``tail`` is its width; ``divide`` lists attributes to be divided by the width (numbers of
+heads).
 """
 
 from collections.abc import Mapping
@@ -40,7 +45,8 @@ class TensorSplit:
 
 @dataclass(frozen=True, slots=True)
 class Divide:
-    """An attribute of some modules that counts what is cut, in multiples of the attribute ``unit``."""
+    """An attribute of some modules that counts what is cut, in multiples of the attribute
+    ``unit``."""
 
     pattern: str
     attribute: str
@@ -51,8 +57,9 @@ class Divide:
 class ShardCut:
     """A weight that is cut along ``dim``: parameters whose path in the model fits ``pattern``.
 
-    ``unit`` elements stay together (the width of a head); ``parts`` are the sizes of matrices that are stacked along
-    that dimension, each cut on its own (none: one). ``tokens`` says that its rows are those of the vocabulary."""
+    ``unit`` elements stay together (the width of a head); ``parts`` are the sizes of matrices that
+    are stacked along that dimension, each cut on its own (none: one). ``tokens`` says that its rows
+    are those of the vocabulary."""
 
     pattern: str
     dim: int
@@ -63,11 +70,12 @@ class ShardCut:
 
 @dataclass(frozen=True, slots=True)
 class ShardingPlan:
-    """All cuts of a model. ``cuts`` say only which weights are cut: the code then runs as it is written, and where its
-    ranks communicate follows from what it does (:mod:`phaze.graph.torch.partition`). ``shards`` says whether that also
-    holds for tokens that are split along the sequence. ``sequence_dim`` is where tokens lie in what blocks exchange
-    (batch, sequence, channel or sequence, batch, channel). ``pads`` says that a sequence which the width does not
-    divide may be padded."""
+    """All cuts of a model. ``cuts`` say only which weights are cut: the code then runs as it is
+    written, and where its ranks communicate follows from what it does
+    (:mod:`phaze.graph.torch.partition`). ``shards`` says whether that also holds for tokens that
+    are split along the sequence. ``sequence_dim`` is where tokens lie in what blocks exchange
+    (batch, sequence, channel or sequence, batch, channel). ``pads`` says that a sequence which the
+    width does not divide may be padded."""
 
     splits: tuple[TensorSplit, ...] = ()
     divide: tuple[Divide, ...] = ()
@@ -77,7 +85,9 @@ class ShardingPlan:
     shards: bool = True
 
 
-def _attention_and_mlp(column: str, row: str, unit: str, mlp_column: str, mlp_row: str) -> tuple[TensorSplit, ...]:
+def _attention_and_mlp(
+    column: str, row: str, unit: str, mlp_column: str, mlp_row: str
+) -> tuple[TensorSplit, ...]:
     return (
         *(TensorSplit(pattern, "column", unit) for pattern in column.split()),
         *(TensorSplit(pattern, "row", unit) for pattern in row.split()),
@@ -108,7 +118,9 @@ _LLAMA_FAMILY = ShardingPlan(
     ),
     sequence_dim=0,
 )
-_EXPERTS = TensorSplit("blocks.*.mlp.experts", "experts", weights=(("gate_up_proj", 1, 2), ("down_proj", 2, 1)))
+_EXPERTS = TensorSplit(
+    "blocks.*.mlp.experts", "experts", weights=(("gate_up_proj", 1, 2), ("down_proj", 2, 1))
+)
 _SHARED = (
     TensorSplit("blocks.*.mlp.shared.gate", "column"),
     TensorSplit("blocks.*.mlp.shared.up", "column"),
@@ -119,7 +131,9 @@ PLANS: Mapping[str, ShardingPlan] = MappingProxyType(
     {
         "bert": _BERT,
         "roberta": _BERT,
-        "megatron-bert": replace(_BERT, divide=(Divide("*.attention.self", "all_head_size", "attention_head_size"),)),
+        "megatron-bert": replace(
+            _BERT, divide=(Divide("*.attention.self", "all_head_size", "attention_head_size"),)
+        ),
         "gpt2": ShardingPlan(
             (
                 TensorSplit("*.attn.c_attn", "packed", "head_dim", 3),
@@ -174,9 +188,12 @@ PLANS: Mapping[str, ShardingPlan] = MappingProxyType(
         ),
         "llama-family": _LLAMA_FAMILY,
         "moe-family": replace(_LLAMA_FAMILY, splits=(*_LLAMA_FAMILY.splits[:4], _EXPERTS)),
-        "moe-family-shared": replace(_LLAMA_FAMILY, splits=(*_LLAMA_FAMILY.splits[:4], _EXPERTS, *_SHARED)),
+        "moe-family-shared": replace(
+            _LLAMA_FAMILY, splits=(*_LLAMA_FAMILY.splits[:4], _EXPERTS, *_SHARED)
+        ),
         "llama-ungated": replace(
-            _LLAMA_FAMILY, splits=tuple(cut for cut in _LLAMA_FAMILY.splits if not cut.pattern.endswith("gate"))
+            _LLAMA_FAMILY,
+            splits=tuple(cut for cut in _LLAMA_FAMILY.splits if not cut.pattern.endswith("gate")),
         ),
     }
 )

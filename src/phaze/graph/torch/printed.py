@@ -26,7 +26,8 @@ class Printed(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Take ``text``; when its line ends, show it if its place in the code has not printed before."""
+        """Take ``text``; when its line ends, show it if its place in the code has not printed
+        before."""
         self.line += text[:LONGEST]
         if "\n" in text:
             place = running_line(sys._getframe(1)) or "the model's code"

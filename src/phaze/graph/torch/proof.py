@@ -1,8 +1,9 @@
-"""The proof of a tensor-parallel plan: two ranks train like the whole model, on a copy with real numbers.
+"""The proof of a tensor-parallel plan: two ranks train like the whole model, on a copy with real
+numbers.
 
-One block of each kind runs, with what lies before and after the blocks, on a short sequence. If its weights are too
-many, the copy has fewer features: the axis that blocks hand on is shortened, in all weights. Loss and the gradient of
-every weight must be those of the whole copy:
+One block of each kind runs, with what lies before and after the blocks, on a short sequence. If its
+weights are too many, the copy has fewer features: the axis that blocks hand on is shortened, in all
+weights. Loss and the gradient of every weight must be those of the whole copy:
 
     | part - whole | <= tolerance * max(|whole|, 1e-3 * largest gradient of the model)
 
@@ -37,18 +38,21 @@ RANKS = 2
 """Two ranks show a wrong split as more would, in the least time."""
 # Tokens of a sequence in the copy: few, and enough that every one of two ranks has several.
 TOKENS = 16
-# Elements of weights (64 bit) above which a copy gets fewer features, and above which it is not run: 0.5 and 2 GiB.
+# Elements of weights (64 bit) above which a copy gets fewer features, and above which it is not
+# run: 0.5 and 2 GiB.
 MANY, MOST = 2**26, 2**28
 # Elements of one activation above which a copy is not run, 1 GiB: its sequence cannot be shortened.
 MOST_ACTIVATION = 2**27
 FEATURES = 64
-# Sums of 64 bit in another order differ by a millionth of that; a wrong cut by a hundred thousand times as much.
+# Sums of 64 bit in another order differ by a millionth of that; a wrong cut by a hundred thousand
+# times as much.
 TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Loss and gradients of one run; how each weight was taken from the whole, and whether it lies in a block."""
+    """Loss and gradients of one run; how each weight was taken from the whole, and whether it lies
+    in a block."""
 
     loss: float
     gradients: dict[str, Tensor]
@@ -58,7 +62,8 @@ class Outcome:
 
 @dataclass(slots=True)
 class Bench:
-    """Three copies of a model: the whole one and two ranks, with what the first run of its code saw."""
+    """Three copies of a model: the whole one and two ranks, with what the first run of its code
+    saw."""
 
     copies: list[Copy]
     track: Track
@@ -75,13 +80,24 @@ class Bench:
 
     def group(self, rank: int, sequence_parallel: bool) -> RankGroup:
         """The communication of one rank."""
-        return RankGroup(RANKS, rank, sequence_parallel, 0 if self.tokens_first else 1, self.sequence)
+        return RankGroup(
+            RANKS, rank, sequence_parallel, 0 if self.tokens_first else 1, self.sequence
+        )
 
 
-def _cut(copy: Copy, cuts: Sequence[ShardCut], group: RankGroup) -> tuple[Sizes, Borders, Kernels, dict[int, Slice]]:
+def _cut(
+    copy: Copy, cuts: Sequence[ShardCut], group: RankGroup
+) -> tuple[Sizes, Borders, Kernels, dict[int, Slice]]:
     done = cut_weights(copy.program.module, cuts, group.width, group.rank)
     rules = Partition(group, done.vocabulary, done.stacked)
-    borders = Borders(group.region, group.shard, group.whole, group.sequence_parallel, group.is_whole, group.is_shard)
+    borders = Borders(
+        group.region,
+        group.shard,
+        group.whole,
+        group.sequence_parallel,
+        group.is_whole,
+        group.is_shard,
+    )
     return Sizes(None, rules), borders, Kernels(False, done.vocabulary), done.slices
 
 
@@ -101,14 +117,23 @@ def dry_run(bench: Bench, cuts: Sequence[ShardCut]) -> str:
     return ""
 
 
-def shortened(bench: Bench, columns: Mapping[str, Map], rows: Mapping[str, Map]) -> dict[str, tuple[int, ...]]:
-    """Shapes of all weights with fewer features: the axis that blocks hand on is the inputs of what is cut by outputs,
-    the outputs of what is cut by inputs, and every axis of its size of all other weights."""
+def shortened(
+    bench: Bench, columns: Mapping[str, Map], rows: Mapping[str, Map]
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of all weights with fewer features: the axis that blocks hand on is the inputs of what
+    is cut by outputs, the outputs of what is cut by inputs, and every axis of its size of all other
+    weights."""
     shapes = {}
     biases = {linear_map.bias for linear_map in columns.values()}
     for name, weight in bench.copies[0].program.module.named_parameters():
         shape = list(map(int, weight.shape))
-        kept_axes = {columns[name].outputs} if name in columns else {rows[name].inputs} if name in rows else set()
+        kept_axes = (
+            {columns[name].outputs}
+            if name in columns
+            else {rows[name].inputs}
+            if name in rows
+            else set()
+        )
         for axis, size in enumerate(shape):
             if size == bench.hidden and axis not in kept_axes and name not in biases:
                 shape[axis] = FEATURES
@@ -118,10 +143,15 @@ def shortened(bench: Bench, columns: Mapping[str, Map], rows: Mapping[str, Map])
 
 def _outcome(copy: Copy, result: Any, slices: Mapping[int, Slice]) -> Outcome:
     results = [
-        t for t in tensors_in(result if isinstance(result, tuple | list | dict) else [result]) if t.requires_grad
+        t
+        for t in tensors_in(result if isinstance(result, tuple | list | dict) else [result])
+        if t.requires_grad
     ]
     total = sum(
-        ((r * values(f"gradient {i}", tuple(r.shape), r.dtype).to(r.dtype)).sum() for i, r in enumerate(results)),
+        (
+            (r * values(f"gradient {i}", tuple(r.shape), r.dtype).to(r.dtype)).sum()
+            for i, r in enumerate(results)
+        ),
         torch.zeros((), dtype=torch.float64),
     )
     named = dict(copy.program.module.named_parameters())
@@ -131,7 +161,12 @@ def _outcome(copy: Copy, result: Any, slices: Mapping[int, Slice]) -> Outcome:
     gradients = {name: g for name, g in zip(wanted, derivatives, strict=True) if g is not None}
     own_slices = {name: slices[id(p)] for name, p in named.items() if id(p) in slices}
     blocks = tuple(f"{path}." for path in copy.blocks)
-    return Outcome(float(total.detach()), gradients, own_slices, frozenset(n for n in named if n.startswith(blocks)))
+    return Outcome(
+        float(total.detach()),
+        gradients,
+        own_slices,
+        frozenset(n for n in named if n.startswith(blocks)),
+    )
 
 
 class Proof:
@@ -153,7 +188,9 @@ class Proof:
         def run(rank: int, exchange: Exchange) -> Outcome:
             copy = self.bench.copies[1 + rank]
             with kept(copy.program.module):
-                sizes, borders, kernels, slices = _cut(copy, cuts, self.bench.group(rank, sequence_parallel))
+                sizes, borders, kernels, slices = _cut(
+                    copy, cuts, self.bench.group(rank, sequence_parallel)
+                )
                 sizes.reference, sizes.real = self.track, copy.real
                 with kernels:
                     return _outcome(copy, copy.run(sizes, borders), slices)
@@ -180,15 +217,22 @@ class Proof:
                     return f"on two ranks the gradient of {name} is missing"
                 expected = part.slices[name](target) if name in part.slices else target
                 total = sum(p.gradients[name] for p in parts) if summed else gradient
-                scale = max(float(expected.abs().max()) if expected.numel() else 0.0, 1e-3 * largest)
-                error = float((total - expected).abs().max()) / max(scale, 1e-30) if expected.numel() else 0.0
+                scale = max(
+                    float(expected.abs().max()) if expected.numel() else 0.0, 1e-3 * largest
+                )
+                error = (
+                    float((total - expected).abs().max()) / max(scale, 1e-30)
+                    if expected.numel()
+                    else 0.0
+                )
                 if not error <= TOLERANCE:
                     return f"on two ranks the gradient of {name} is off by {100 * error:.3g} %"
         return ""
 
 
 def open_bench(source: Source) -> Bench:
-    """Build three copies without memory and run the first; the caller is within ``without_weights``."""
+    """Build three copies without memory and run the first; the caller is within
+    ``without_weights``."""
     sequence = source.sequence if source.fixed else min(TOKENS, source.sequence)
     shape = TensorShape(1, sequence)
     copies = [copy_of(source.build(shape)) for _ in range(1 + RANKS)]
@@ -198,12 +242,17 @@ def open_bench(source: Source) -> Bench:
     size = flow.exchanged
     is_loss = isinstance(result, Tensor) and result.numel() == 1
     tokens_first = len(size) == 3 and size[0] == sequence != size[1]
-    return Bench(copies, dict(sizes.track), flow, sequence, tokens_first, size[-1] if size else 0, is_loss)
+    return Bench(
+        copies, dict(sizes.track), flow, sequence, tokens_first, size[-1] if size else 0, is_loss
+    )
 
 
 def too_large(bench: Bench) -> str:
     """Why a copy cannot be run at all."""
-    largest = max((math.prod(shape) for calls in bench.track.values() for s in calls for shape in s.results), default=0)
+    largest = max(
+        (math.prod(shape) for calls in bench.track.values() for s in calls for shape in s.results),
+        default=0,
+    )
     if largest > MOST_ACTIVATION:
         return f"a sequence of {bench.sequence} is too long to run: let the function take sequence"
     return ""
@@ -213,7 +262,10 @@ def prove(bench: Bench, columns: Mapping[str, Map], rows: Mapping[str, Map]) -> 
     """A proof on the smallest copy that runs, or why there is none."""
     if problem := too_large(bench):
         return problem
-    shapes = {name: tuple(map(int, p.shape)) for name, p in bench.copies[0].program.module.named_parameters()}
+    shapes = {
+        name: tuple(map(int, p.shape))
+        for name, p in bench.copies[0].program.module.named_parameters()
+    }
     elements = sum(math.prod(shape) for shape in shapes.values())
     problem = ""
     if elements > MANY and bench.hidden > FEATURES:
@@ -222,7 +274,10 @@ def prove(bench: Bench, columns: Mapping[str, Map], rows: Mapping[str, Map]) -> 
         except Exception as fault:
             problem = str(fault) if isinstance(fault, Unsplit) else quoted(fault)
     if elements > MOST:
-        return f"its {elements / 1e6:,.0f} million weights are too many to run, and with fewer features: {problem}"
+        return (
+            f"its {elements / 1e6:,.0f} million weights are too many to run, and with fewer "
+            f"features: {problem}"
+        )
     try:
         return Proof(bench, shapes)
     except Exception as fault:

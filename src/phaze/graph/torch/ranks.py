@@ -1,4 +1,5 @@
-"""Tensor-parallel ranks as threads on real tensors: collectives really exchange, so gradients can be compared."""
+"""Tensor-parallel ranks as threads on real tensors: collectives really exchange, so gradients can
+be compared."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -17,7 +18,8 @@ PATIENCE_S = 60.0
 
 @dataclass(slots=True)
 class Board:
-    """Where ranks put what they send; ``lost`` is the collective that does not happen: all_gather or sum, number."""
+    """Where ranks put what they send; ``lost`` is the collective that does not happen: all_gather
+    or sum, number."""
 
     width: int
     lost: Lost | None = None
@@ -38,7 +40,11 @@ class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.counts = {"all_gather": 0, "sum": 0, "max": 0, "exchange": 0}
 
     def __torch_dispatch__(
-        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         name = str(func)
         if not name.startswith("phaze."):
@@ -62,7 +68,11 @@ class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if kind == "all_gather":
             return torch.cat(sent, args[1])
         total = torch.stack(sent).sum(0)
-        return total if kind == "all_reduce" else total.chunk(self.board.width, args[1])[self.rank].clone()
+        return (
+            total
+            if kind == "all_reduce"
+            else total.chunk(self.board.width, args[1])[self.rank].clone()
+        )
 
     def _exchange(self, kind: str, rows: Tensor, counts: Tensor) -> Tensor:
         """Rows to the ranks of their experts, or back; a lost exchange brings nothing."""
@@ -78,7 +88,9 @@ class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
             parts = []
             for owner, (outputs, _) in enumerate(sent):
                 mine = range(owner * owned, (owner + 1) * owned)
-                pieces = iter(torch.split(outputs, [sizes[expert] for expert in mine for _, sizes in sent]))
+                pieces = iter(
+                    torch.split(outputs, [sizes[expert] for expert in mine for _, sizes in sent])
+                )
                 parts += [[next(pieces) for _ in sent][self.rank] for _ in mine]
             received = torch.cat(parts)
         return torch.zeros_like(received) if ("exchange", number) == self.board.lost else received
@@ -91,8 +103,11 @@ class Exchange(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return sent
 
 
-def in_ranks(width: int, run: Callable[[int, Exchange], Outcome], lost: Lost | None = None) -> list[Outcome]:
-    """What ``run`` gives on every rank, each in a thread of its own under its exchange; the first fault is raised."""
+def in_ranks(
+    width: int, run: Callable[[int, Exchange], Outcome], lost: Lost | None = None
+) -> list[Outcome]:
+    """What ``run`` gives on every rank, each in a thread of its own under its exchange; the first
+    fault is raised."""
     board = Board(width, lost)
     outcomes: dict[int, Outcome] = {}
     faults: list[BaseException] = []

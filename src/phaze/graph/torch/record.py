@@ -1,8 +1,10 @@
-"""The log of operators that PyTorch dispatches: names, shapes, and which storage each operand lives in.
+"""The log of operators that PyTorch dispatches: names, shapes, and which storage each operand lives
+in.
 
-A value is a storage at a version. Views share their storage, so aliases need no schema: an operator whose results
-all live in storages of its arguments, and that mutates none, moved nothing and is marked ``view``. An operator
-that mutates an argument reads (storage, version) and writes (storage, version + 1).
+A value is a storage at a version. Views share their storage, so aliases need no schema: an operator
+whose results all live in storages of its arguments, and that mutates none, moved nothing and is
+marked ``view``. An operator that mutates an argument reads (storage, version) and writes (storage,
+version + 1).
 """
 
 import math
@@ -22,16 +24,19 @@ from phaze.errors import InputError
 from phaze.graph import opset
 
 FROM_PARAMETERS, FROM_DATA, FROM_CHANCE = 1, 2, 4
-RESHAPES = frozenset(f"aten.{name}_" for name in ("as_strided", "t", "transpose", "squeeze", "unsqueeze", "detach"))
-"""Operators that change how a tensor is seen and none of its values, though they count as changing it."""
+RESHAPES = frozenset(
+    f"aten.{name}_" for name in ("as_strided", "t", "transpose", "squeeze", "unsqueeze", "detach")
+)
+"""Operators that change how a tensor is seen and none of its values, though they count as changing
+it."""
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor as an operator saw it: its value, shape, the distinct elements it touches, bytes of an element, and
-    whether that is its whole storage."""
+    """A tensor as an operator saw it: its value, shape, the distinct elements it touches, bytes of
+    an element, and whether that is its whole storage."""
 
     storage: int
     version: int
@@ -47,8 +52,8 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """One dispatched operator. ``module`` and ``line`` say where in the model it came from; in backward they are
-    those of the forward operator it differentiates."""
+    """One dispatched operator. ``module`` and ``line`` say where in the model it came from; in
+    backward they are those of the forward operator it differentiates."""
 
     name: str
     reads: tuple[Operand, ...]
@@ -75,7 +80,9 @@ class Log:
 def _touched(tensor: torch.Tensor) -> int:
     """Distinct elements behind a view: an expanded dimension (stride 0) is read once."""
     count = math.prod(
-        size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride != 0 or size == 0
+        size
+        for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+        if stride != 0 or size == 0
     )
     return int(min(count, tensor.untyped_storage().nbytes() // max(1, tensor.element_size())))
 
@@ -104,7 +111,8 @@ def _settings(values: Any) -> Any:
 
 
 def code_line() -> str:
-    """The innermost frame outside torch and this folder: where the model's author wrote the operator."""
+    """The innermost frame outside torch and this folder: where the model's author wrote the
+    operator."""
     frame = sys._getframe(2)
     while frame.f_back is not None:
         name = frame.f_code.co_filename
@@ -114,7 +122,9 @@ def code_line() -> str:
     return ""
 
 
-def _changed(func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+def _changed(
+    func: Any, args: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[torch.Tensor, ...]:
     """The arguments that an operator writes to, by its schema."""
     schema = getattr(func, "_schema", None)
     if schema is None or not schema.is_mutable or str(func).rsplit(".", 1)[0] in RESHAPES:
@@ -122,12 +132,15 @@ def _changed(func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> tupl
     written: list[torch.Tensor] = []
     for place, argument in enumerate(schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
-            written.extend(tensors_in(args[place] if place < len(args) else named.get(argument.name)))
+            written.extend(
+                tensors_in(args[place] if place < len(args) else named.get(argument.name))
+            )
     return tuple(written)
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Logs what is dispatched under it; regions (blocks and what lies between) are set by whoever drives it."""
+    """Logs what is dispatched under it; regions (blocks and what lies between) are set by whoever
+    drives it."""
 
     def __init__(self, most_runs: int = 0) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -149,7 +162,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._unseen = False
 
     def number(self, tensor: torch.Tensor) -> int:
-        """The number of the tensor's storage; the storage is kept alive, so that its address stays its own."""
+        """The number of the tensor's storage; the storage is kept alive, so that its address stays
+        its own."""
         storage = tensor.untyped_storage()
         key = storage._cdata
         if key not in self._numbers:
@@ -159,7 +173,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self._numbers[key]
 
     def mark(self, tensor: torch.Tensor, origin: int) -> None:
-        """Say that a tensor is a parameter (FROM_PARAMETERS) or an input of the model (FROM_DATA)."""
+        """Say that a tensor is a parameter (FROM_PARAMETERS) or an input of the model
+        (FROM_DATA)."""
         self.log.origin[self.number(tensor)] = origin
         if origin == FROM_DATA:
             self.log.arguments.add(self.number(tensor))
@@ -192,12 +207,15 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if getattr(func, "is_view", False) and inputs:
             self._same_storage(inputs[0], tuple(tensors_in(result)))
         changed = _changed(func, args, named)
-        self._note(name, reads, changed, tuple(tensors_in(result)), (_settings(args), _settings(named)))
+        self._note(
+            name, reads, changed, tuple(tensors_in(result)), (_settings(args), _settings(named))
+        )
         return result
 
     def _same_storage(self, base: torch.Tensor, views: tuple[torch.Tensor, ...]) -> None:
-        """Views of a tensor with values (one that the loss closes over) lie in storages of their own: the tensor is
-        replaced by one without values at every use. They count as the storage that they are views of."""
+        """Views of a tensor with values (one that the loss closes over) lie in storages of their
+        own: the tensor is replaced by one without values at every use. They count as the storage
+        that they are views of."""
         for view in views:
             storage = view.untyped_storage()
             if storage._cdata not in self._numbers:
@@ -226,7 +244,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         outputs = (*results, *(tensor for tensor in changed if self.number(tensor) not in returned))
         writes = tuple(map(self._operand, outputs))
         fresh = tuple(
-            operand for operand in writes if operand.storage not in read_storages or operand.storage in mutated
+            operand
+            for operand in writes
+            if operand.storage not in read_storages or operand.storage in mutated
         )
         origin = FROM_CHANCE if opset.kind_of(name) == "random" else 0
         for operand in reads:
@@ -238,22 +258,27 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self._most_runs and not self.backward:
             self._count(name, line)
         passes = self.log.backward if self.backward else self.log.forward
-        passes.setdefault(self.region, []).append(RecordedStep(name, reads, fresh, settings, not fresh, module, line))
+        passes.setdefault(self.region, []).append(
+            RecordedStep(name, reads, fresh, settings, not fresh, module, line)
+        )
 
     def _count(self, name: str, line: str) -> None:
-        """Refuse a line that runs in one block as often as a sequence has tokens: its trace would have that many
-        operators."""
+        """Refuse a line that runs in one block as often as a sequence has tokens: its trace would
+        have that many operators."""
         self._runs[self.region, name, line] += 1
         if self._runs[self.region, name, line] >= self._most_runs:
             raise InputError(
                 "the model",
-                f"a loop over the sequence runs {name} {self._most_runs} times at {line.rpartition('/')[2]}",
+                (
+                    f"a loop over the sequence runs {name} {self._most_runs} times at "
+                    f"{line.rpartition('/')[2]}"
+                ),
                 "a recurrent scan is not one operator yet, and token by token it is not traced",
             )
 
     def _place(self) -> tuple[str, str]:
-        """Module and line of what is running; a backward operator has those of the forward one of its number: the
-        first that was dispatched once autograd had given that number out."""
+        """Module and line of what is running; a backward operator has those of the forward one of
+        its number: the first that was dispatched once autograd had given that number out."""
         if self.backward:
             node = torch._C._current_autograd_node()
             number = -1 if node is None else node._sequence_nr()
@@ -263,8 +288,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return place
 
     def _scalar(self, tensor: torch.Tensor) -> Any:
-        """A number asked of a tensor without values. Chance (layer drop) and questions about constants get an answer,
-        data does not."""
+        """A number asked of a tensor without values. Chance (layer drop) and questions about
+        constants get an answer, data does not."""
         value = tensor.constant if isinstance(tensor, FakeTensor) else tensor
         if value is not None:
             with unset_fake_temporarily():

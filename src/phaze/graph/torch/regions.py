@@ -21,9 +21,10 @@ class Argument:
 
 @dataclass(slots=True)
 class TracedRegion:
-    """A block call (``module`` set) or a part between; values are (storage, version) of what crosses its border.
-    ``taken_values`` are the values of ``takes``; ``arguments`` is what a block was called with, each tensor once: the
-    first of ``takes`` stand for them, further ones for what it read and was not given."""
+    """A block call (``module`` set) or a part between; values are (storage, version) of what
+    crosses its border. ``taken_values`` are the values of ``takes``; ``arguments`` is what a block
+    was called with, each tensor once: the first of ``takes`` stand for them, further ones for what
+    it read and was not given."""
 
     number: int
     path: str
@@ -48,9 +49,9 @@ class TracedRegion:
 
 @dataclass(frozen=True, slots=True)
 class Borders:
-    """What tensor parallelism does around blocks: ``region`` is entered while one runs; with ``shards`` the
-    sequence of what ``is_whole`` is cut where a block takes it from outside, and of what ``is_shard`` gathered where
-    others take it from a block."""
+    """What tensor parallelism does around blocks: ``region`` is entered while one runs; with
+    ``shards`` the sequence of what ``is_whole`` is cut where a block takes it from outside, and of
+    what ``is_shard`` gathered where others take it from a block."""
 
     region: Callable[[], AbstractContextManager[None]]
     enter: Border

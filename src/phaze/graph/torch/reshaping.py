@@ -1,8 +1,8 @@
 """Sizes of one rank's part of a tensor after its code has reshaped, split or sliced it.
 
-An axis of ``size`` elements is split as (outer, size / outer): every one of ``outer`` stacked parts is cut into
-``ratio`` pieces, and this rank has one of each. A reshape moves the cut to the axis of the result that begins inside
-the cut axis at its outer part:
+An axis of ``size`` elements is split as (outer, size / outer): every one of ``outer`` stacked parts
+is cut into ``ratio`` pieces, and this rank has one of each. A reshape moves the cut to the axis of
+the result that begins inside the cut axis at its outer part:
 
     (tokens, 3 heads width) with outer 3   ->   (tokens, 3, heads / ratio, width)
     (tokens, heads width)                  ->   (tokens, heads / ratio, width)
@@ -41,9 +41,12 @@ def aligned(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[range
         yield range(first_i, i), range(first_j, j)
 
 
-def reshaped(whole: Shape, after: Shape, part: Shape, outer: dict[int, int]) -> tuple[Shape, dict[int, int]]:
-    """The shape of this rank's result where the whole ``whole`` becomes ``after`` and this rank has ``part``; and by
-    axis of the result the number of stacked parts before its cut, where that is not 1."""
+def reshaped(
+    whole: Shape, after: Shape, part: Shape, outer: dict[int, int]
+) -> tuple[Shape, dict[int, int]]:
+    """The shape of this rank's result where the whole ``whole`` becomes ``after`` and this rank has
+    ``part``; and by axis of the result the number of stacked parts before its cut, where that is
+    not 1."""
     result, stacked = list(after), dict[int, int]()
     for axes, results in aligned(whole, after):
         for axis in axes:
@@ -75,7 +78,8 @@ def _kept(size: int, begin: int, results: range, after: Shape) -> int:
 
 
 def _place(begin: int, ratio: int, sizes: Sequence[int]) -> tuple[int, int] | None:
-    """The axis of ``sizes`` in which the element ``begin`` lies, and how many parts of it come before the cut."""
+    """The axis of ``sizes`` in which the element ``begin`` lies, and how many parts of it come
+    before the cut."""
     before = 1
     for index, size in enumerate(sizes):
         if before <= begin < before * size:
@@ -87,7 +91,8 @@ def _place(begin: int, ratio: int, sizes: Sequence[int]) -> tuple[int, int] | No
 
 
 def sliced(index: Any, whole: Shape, part: Shape) -> Any:
-    """An index into the whole tensor as one into this rank's part: bounds of slices along a split axis are scaled."""
+    """An index into the whole tensor as one into this rank's part: bounds of slices along a split
+    axis are scaled."""
     steps = list(index) if isinstance(index, tuple) else [index]
     if not all(step is None or step is Ellipsis or isinstance(step, int | slice) for step in steps):
         return index
@@ -126,7 +131,8 @@ def pieces(whole: Shape, parts: Sequence[Shape], local: Shape, axis: int) -> lis
 
 
 def broadcast_axes(shape: Shape, result: Shape) -> list[int] | None:
-    """By axis of ``shape``, the axis of ``result`` that it broadcasts to; None where it does not."""
+    """By axis of ``shape``, the axis of ``result`` that it broadcasts to; None where it does
+    not."""
     shift = len(result) - len(shape)
     if shift < 0 or any(size not in (1, result[axis + shift]) for axis, size in enumerate(shape)):
         return None

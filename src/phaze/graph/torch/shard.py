@@ -4,7 +4,8 @@ A width of ``units`` (heads, channels, tokens) is cut into pieces of ceil(units 
 
     owned(units, t, r) = min(ceil(units / t), units - r ceil(units / t))
 
-so rank 0 is the fullest, and it is the one that is traced. Works alike on tensors without memory and on real ones.
+so rank 0 is the fullest, and it is the one that is traced. Works alike on tensors without memory
+and on real ones.
 """
 
 import math
@@ -38,12 +39,15 @@ from phaze.graph.torch.program import Source
 from phaze.graph.torch.regions import Borders
 from phaze.graph.torch.vocabulary import ParallelEmbedding, Vocabulary, split_lookups
 
-HEAD_WIDTHS: Mapping[str, tuple[str, ...]] = MappingProxyType({"head_dim": ("attention_head_size", "head_size")})
+HEAD_WIDTHS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"head_dim": ("attention_head_size", "head_size")}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """What the surgery left behind: identities of split parameters, borders of blocks, and what is not exact."""
+    """What the surgery left behind: identities of split parameters, borders of blocks, and what is
+    not exact."""
 
     split: frozenset[int] = frozenset()
     notes: tuple[str, ...] = ()
@@ -59,7 +63,8 @@ def owned(units: int, width: int, rank: int) -> tuple[int, int]:
 
 
 class Surgery:
-    """One rank of ``model``: the weights named by the plan are cut, the maps around them communicate."""
+    """One rank of ``model``: the weights named by the plan are cut, the maps around them
+    communicate."""
 
     def __init__(self, model: nn.Module, plan: ShardingPlan, group: RankGroup) -> None:
         self.model, self.plan, self.group = model, plan, group
@@ -81,11 +86,15 @@ class Surgery:
                     fitted = True
         for path, module in self.modules.items():
             for divide in self.plan.divide:
-                if fnmatchcase(path, divide.pattern) and isinstance(getattr(module, divide.attribute, None), int):
+                if fnmatchcase(path, divide.pattern) and isinstance(
+                    getattr(module, divide.attribute, None), int
+                ):
                     self._divide(module, divide)
         if not fitted:
             patterns = ", ".join(split.pattern for split in self.plan.splits)
-            raise InputError("the tensor-parallel plan", f"no module of the model has a path like {patterns}")
+            raise InputError(
+                "the tensor-parallel plan", f"no module of the model has a path like {patterns}"
+            )
         self._check_ratios()
 
     def _cut(self, path: str, module: nn.Module, split: TensorSplit) -> None:
@@ -98,7 +107,9 @@ class Surgery:
             "gather": self._column,
             "split": self._row,
             "summed": lambda path, module, split: copy_weights(module, self.group),
-            "tail": lambda path, module, split: copy_tail(module, self.group, self._unit(path, split)),
+            "tail": lambda path, module, split: copy_tail(
+                module, self.group, self._unit(path, split)
+            ),
         }
         cuts[split.style](path, module, split)
 
@@ -107,7 +118,8 @@ class Surgery:
         return parent
 
     def _unit(self, path: str, split: TensorSplit) -> int:
-        """The width that must not be cut: an attribute of the nearest module around, or of a neighbour."""
+        """The width that must not be cut: an attribute of the nearest module around, or of a
+        neighbour."""
         unit = self._part_of_unit(path, split)
         heads = getattr(getattr(self.model, "config", None), "num_attention_heads", 0)
         together = split.unit == "head_dim" and split.style == "column" and isinstance(heads, int)
@@ -130,7 +142,9 @@ class Surgery:
         rows = self.modules[path].weight.shape[0 if split.style != "row" else 1]
         if split.unit == "head_dim" and isinstance(heads, int) and heads and rows % heads == 0:
             return int(rows // heads)
-        raise InputError(path, f"the plan asks for an attribute '{split.unit}' and no module around has it")
+        raise InputError(
+            path, f"the plan asks for an attribute '{split.unit}' and no module around has it"
+        )
 
     def _slice(self, weight: Tensor, dim: int, unit: int, parts: int, path: str) -> Tensor:
         """This rank's piece of ``weight`` along ``dim``, of each of ``parts`` stacked matrices."""
@@ -142,7 +156,10 @@ class Surgery:
         return pieces[0] if parts == 1 else torch.cat(pieces, dim)
 
     def _note(self, what: str, fullest: int) -> None:
-        text = f"{what} do not divide by {self.group.width}; the trace is of the fullest rank, which holds {fullest}"
+        text = (
+            f"{what} do not divide by {self.group.width}; the trace is of the fullest rank, "
+            f"which holds {fullest}"
+        )
         self.notes[text] = None
 
     def _piece(self, whole: Tensor, value: Tensor) -> nn.Parameter:
@@ -170,7 +187,9 @@ class Surgery:
         if bias is not None:
             bias = self._piece(bias, self._slice(bias, 0, unit, split.parts, path))
         gathers = self.group.sequence_parallel and id(parent) not in self.blocks
-        takes: Takes = "gathered" if gathers else "shard" if self.group.sequence_parallel else "same"
+        takes: Takes = (
+            "gathered" if gathers else "shard" if self.group.sequence_parallel else "same"
+        )
         linear = ColumnLinear(weight, bias, self.group, takes)
         if split.style == "gather":
             linear = GatheredLinear(weight, bias, self.group, takes, module.out_features)
@@ -199,7 +218,11 @@ class Surgery:
         """Weights (expert, out, in): the first map by outputs, the second by inputs."""
         for name, dim, parts in split.weights:
             whole = getattr(module, name)
-            setattr(module, name, self._piece(whole, self._slice(whole, dim, 1, parts, f"{path}.{name}")))
+            setattr(
+                module,
+                name,
+                self._piece(whole, self._slice(whole, dim, 1, parts, f"{path}.{name}")),
+            )
         if self.group.sequence_parallel:
             parent = self._parent(path)
             self._refuse_neighbours(path)
@@ -216,7 +239,9 @@ class Surgery:
         for other in self.modules:
             if other.startswith(around) and any(fnmatchcase(other, pattern) for pattern in rows):
                 raise InputError(
-                    other, "experts with other split maps do not support sequence parallelism", "leave it out"
+                    other,
+                    "experts with other split maps do not support sequence parallelism",
+                    "leave it out",
                 )
 
     def _divide(self, module: nn.Module, divide: Divide) -> None:
@@ -225,26 +250,45 @@ class Surgery:
         setattr(module, divide.attribute, owned(units, self.group.width, self.group.rank)[1] * unit)
 
     def _check_ratios(self) -> None:
-        """Grouped queries: heads that share a key must stay on its rank, so unequal numbers must all divide."""
+        """Grouped queries: heads that share a key must stay on its rank, so unequal numbers must
+        all divide."""
         for units in self._units.values():
             counts = set(units.values())
             if len(counts) > 1 and any(count % self.group.width for count in counts):
                 least = math.gcd(*counts)
                 fits = ", ".join(str(width) for width in range(1, least + 1) if least % width == 0)
                 raise InputError(
-                    next(iter(units)), f"{min(counts)} heads do not divide by {self.group.width}", f"TP degrees: {fits}"
+                    next(iter(units)),
+                    f"{min(counts)} heads do not divide by {self.group.width}",
+                    f"TP degrees: {fits}",
                 )
 
     def vocabulary(self, size: int, tokens: Sequence[nn.Module | None]) -> Vocabulary | None:
-        """Split embedding and head (``tokens``, and what shares their weight) over the vocabulary; a tied weight is
-        cut once. Returns what the loss has to know: nothing, where no head was split."""
-        weights = {id(p) for module in tokens if module is not None for p in module.parameters() if p.shape[0] == size}
-        holders = {p: m for p, m in self.model.named_modules() if id(getattr(m, "weight", None)) in weights}
+        """Split embedding and head (``tokens``, and what shares their weight) over the vocabulary;
+        a tied weight is cut once. Returns what the loss has to know: nothing, where no head was
+        split."""
+        weights = {
+            id(p)
+            for module in tokens
+            if module is not None
+            for p in module.parameters()
+            if p.shape[0] == size
+        }
+        holders = {
+            p: m for p, m in self.model.named_modules() if id(getattr(m, "weight", None)) in weights
+        }
         special = next(
-            (m for m in holders.values() if type(m) is not nn.Linear and not isinstance(m, nn.Embedding)), None
+            (
+                m
+                for m in holders.values()
+                if type(m) is not nn.Linear and not isinstance(m, nn.Embedding)
+            ),
+            None,
         )
         if special is not None:
-            self.notes[f"the vocabulary is not split: {type(special).__name__} is not an embedding or head"] = None
+            self.notes[
+                f"the vocabulary is not split: {type(special).__name__} is not an embedding or head"
+            ] = None
         if special is not None or not holders:
             return None
         vocabulary = Vocabulary(size, self.group.width, self.group.rank)
@@ -252,7 +296,10 @@ class Surgery:
             assert isinstance(module, nn.Embedding | nn.Linear)
             for whole in list(module.parameters()):
                 if id(whole) not in self.split:
-                    self._replace_tied(whole, self._piece(whole, whole.narrow(0, vocabulary.first, vocabulary.owned)))
+                    self._replace_tied(
+                        whole,
+                        self._piece(whole, whole.narrow(0, vocabulary.first, vocabulary.owned)),
+                    )
             if type(module) is nn.Embedding:
                 self._replace(path, ParallelEmbedding(module, vocabulary))
             elif isinstance(module, nn.Embedding):
@@ -262,7 +309,11 @@ class Surgery:
         if size % self.group.width:
             self._note(f"the vocabulary's {size} tokens", vocabulary.local)
         _rename_vocabulary(self.model, size, vocabulary.owned)
-        return vocabulary if any(isinstance(module, nn.Linear) for module in holders.values()) else None
+        return (
+            vocabulary
+            if any(isinstance(module, nn.Linear) for module in holders.values())
+            else None
+        )
 
 
 def _role(path: str) -> str:
@@ -281,18 +332,33 @@ def _rename_vocabulary(model: nn.Module, size: int, local: int) -> None:
 def _cut_model(model: nn.Module, plan: ShardingPlan, group: RankGroup) -> Sharding:
     """One rank of a model of whose plan only the cut weights are known."""
     if group.sequence_parallel and not plan.shards:
-        raise InputError("the tensor-parallel plan", "sequence parallelism was not proved for it", "leave it out")
+        raise InputError(
+            "the tensor-parallel plan", "sequence parallelism was not proved for it", "leave it out"
+        )
     done = cut_weights(model, plan.cuts, group.width, group.rank)
     rules = Partition(group, done.vocabulary, done.stacked)
     return Sharding(frozenset(done.split), done.notes, done.vocabulary, _borders(group), rules)
 
 
 def _borders(group: RankGroup) -> Borders:
-    return Borders(group.region, group.shard, group.whole, group.sequence_parallel, group.is_whole, group.is_shard)
+    return Borders(
+        group.region,
+        group.shard,
+        group.whole,
+        group.sequence_parallel,
+        group.is_whole,
+        group.is_shard,
+    )
 
 
 def shard_model(
-    model: nn.Module, source: Source, *, width: int, sequence: int, sequence_parallel: bool, rank: int = 0
+    model: nn.Module,
+    source: Source,
+    *,
+    width: int,
+    sequence: int,
+    sequence_parallel: bool,
+    rank: int = 0,
 ) -> Sharding:
     """Turn ``model`` into one rank of ``width``."""
     if width == 1:
@@ -300,17 +366,29 @@ def shard_model(
     if source.plan_fault is not None:
         raise source.plan_fault
     if width < 1 or source.plan is None:
-        problem = "the width is not positive" if width < 1 else "there is no tensor-parallel plan for this model"
-        raise InputError(source.name, f"{problem}, and TP {width} was requested", "use tensor 1, or give a plan")
+        problem = (
+            "the width is not positive"
+            if width < 1
+            else "there is no tensor-parallel plan for this model"
+        )
+        raise InputError(
+            source.name, f"{problem}, and TP {width} was requested", "use tensor 1, or give a plan"
+        )
     plan = source.plan
     if sequence_parallel and sequence % width and not plan.pads:
-        raise InputError(source.name, f"a sequence of {sequence} cannot be sharded over {width} ranks evenly")
+        raise InputError(
+            source.name, f"a sequence of {sequence} cannot be sharded over {width} ranks evenly"
+        )
     group = RankGroup(width, rank, sequence_parallel, plan.sequence_dim, sequence)
     if plan.cuts:
         return _cut_model(model, plan, group)
     surgery = Surgery(model, plan, group)
     surgery.run()
-    vocabulary = surgery.vocabulary(source.vocabulary, source.token_modules(model)) if source.vocabulary else None
+    vocabulary = (
+        surgery.vocabulary(source.vocabulary, source.token_modules(model))
+        if source.vocabulary
+        else None
+    )
     notes = tuple(surgery.notes)
     if sequence_parallel:
         notes += ("outside the blocks every rank holds the whole sequence",)

@@ -1,9 +1,11 @@
-"""Where a model comes from: a name, a family by its sizes, a ``config.json``, or a function of the user.
+"""Where a model comes from: a name, a family by its sizes, a ``config.json``, or a function of the
+user.
 
-``path.py:function`` and ``package.module:function`` are imported and called, so their code runs. The function takes
-no arguments and returns ``(module, inputs)`` or ``(module, inputs, loss)``: ``inputs`` is a tensor, a tuple or a
-dict of arguments, ``loss`` a function of the module's result. It is called without memory for tensors. A fourth
-element, a dict ``{"blocks.*.up": "colwise", ...}`` in the notation of transformers, is a tensor-parallel plan.
+``path.py:function`` and ``package.module:function`` are imported and called, so their code runs.
+The function takes no arguments and returns ``(module, inputs)`` or ``(module, inputs, loss)``:
+``inputs`` is a tensor, a tuple or a dict of arguments, ``loss`` a function of the module's result.
+It is called without memory for tensors. A fourth element, a dict ``{"blocks.*.up": "colwise",
+...}`` in the notation of transformers, is a tensor-parallel plan.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,14 +43,22 @@ def _embedding_and_head(module: nn.Module) -> tuple[nn.Module, nn.Module]:
 def _check_heads(where: str, sizes: Gpt | Llama) -> None:
     for name in (field.name for field in fields(sizes)):
         value = getattr(sizes, name)
-        if name not in ("dropout", "tied", "shared_mlp", "gated") and (not isinstance(value, int) or value < 1):
+        if name not in ("dropout", "tied", "shared_mlp", "gated") and (
+            not isinstance(value, int) or value < 1
+        ):
             raise InputError(f"{where}: {name}", f"{value!r} is not a positive whole number")
     if isinstance(sizes, Gpt) and sizes.hidden % sizes.heads:
-        raise InputError(f"{where}: heads", f"hidden {sizes.hidden} does not divide by {sizes.heads} heads")
+        raise InputError(
+            f"{where}: heads", f"hidden {sizes.hidden} does not divide by {sizes.heads} heads"
+        )
     if isinstance(sizes, Llama) and sizes.heads % sizes.kv_heads:
-        raise InputError(f"{where}: kv_heads", f"{sizes.heads} heads do not divide by {sizes.kv_heads} kv_heads")
+        raise InputError(
+            f"{where}: kv_heads", f"{sizes.heads} heads do not divide by {sizes.kv_heads} kv_heads"
+        )
     if isinstance(sizes, Llama) and sizes.head_dim % 2:
-        raise InputError(f"{where}: head_dim", f"{sizes.head_dim} is odd and rotary positions rotate pairs")
+        raise InputError(
+            f"{where}: head_dim", f"{sizes.head_dim} is odd and rotary positions rotate pairs"
+        )
 
 
 def gpt_source(sizes: Gpt, name: str = "gpt") -> Source:
@@ -101,7 +111,10 @@ def named_source(name: str, **changes: Any) -> Source:
         return gpt_source(Gpt(**{**row.sizes, **changes}), name)
     if not row.architecture:
         return replace(llama_source(Llama(**{**row.sizes, **changes}), name), sequence=row.sequence)
-    from phaze.graph.torch.hf import hf_config, hf_source  # transformers takes seconds, and own code needs none of it
+    from phaze.graph.torch.hf import (
+        hf_config,
+        hf_source,
+    )  # transformers takes seconds, and own code needs none of it
 
     raw = {"model_type": row.kind, "architectures": [row.architecture], **row.sizes, **changes}
     return hf_source(name, hf_config(raw, name), row.sequence)
@@ -117,7 +130,8 @@ def config_source(path: str) -> Source:
 
 
 def source_of(model: str) -> Source:
-    """A source from what a user wrote: a name, a path to a ``config.json``, or ``file.py:function``."""
+    """A source from what a user wrote: a name, a path to a ``config.json``, or
+    ``file.py:function``."""
     if model in NAMED:
         return named_source(model)
     if ":" in model:

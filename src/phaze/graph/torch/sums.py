@@ -1,4 +1,5 @@
-"""The sum of gradients that several layers send for one tensor, as an operator that a trace sees."""
+"""The sum of gradients that several layers send for one tensor, as an operator that a trace
+sees."""
 
 import torch
 from torch import Tensor

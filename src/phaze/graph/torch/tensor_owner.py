@@ -1,7 +1,7 @@
 """Which region made a tensor, and what another one sees of it.
 
-Tensors are known by identity, so they are kept: as they are made (``claim``), as blocks hand them out, and as they were
-cut off for a region that reads them.
+Tensors are known by identity, so they are kept: as they are made (``claim``), as blocks hand them
+out, and as they were cut off for a region that reads them.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -18,7 +18,9 @@ from phaze.graph.torch.regions import Borders, TracedRegion
 class TensorOwner:
     """The regions of a pass so far, the last of them running, and whose each tensor is."""
 
-    def __init__(self, recorder: Recorder, borders: Borders | None, sizes: Sizes | None = None) -> None:
+    def __init__(
+        self, recorder: Recorder, borders: Borders | None, sizes: Sizes | None = None
+    ) -> None:
         self.recorder, self.borders, self.sizes = recorder, borders, sizes
         self.regions: list[TracedRegion] = []
         self.paused = False
@@ -71,7 +73,9 @@ class TensorOwner:
             seen = self.cut(tensor, self.part)
             if self._shards and self.part.module is not None:
                 raise InputError(
-                    self.part.path, "the block reads a tensor that it is not given", "pass it as an argument"
+                    self.part.path,
+                    "the block reads a tensor that it is not given",
+                    "pass it as an argument",
                 )
             if maker.module is not None and self._shards and self._shards.is_shard(seen):
                 seen = self._shards.leave(seen)
@@ -99,7 +103,8 @@ class TensorOwner:
         return tensor
 
     def _maker(self, tensor: torch.Tensor) -> TracedRegion | None:
-        """The region that made ``tensor``: as it was seen made, else (results of autograd functions) by storage."""
+        """The region that made ``tensor``: as it was seen made, else (results of autograd
+        functions) by storage."""
         if id(tensor) in self._owner:
             return self.regions[self._owner[id(tensor)][1]]
         number = self.recorder.log.made_in.get(self.recorder.number(tensor))
@@ -107,7 +112,8 @@ class TensorOwner:
         return None if number is None or inner else self.regions[number]
 
     def _use(self, tensor: torch.Tensor) -> None:
-        """Somebody reads ``tensor``: if a block handed it out, it is a result of that block. Others are left out."""
+        """Somebody reads ``tensor``: if a block handed it out, it is a result of that block. Others
+        are left out."""
         if id(tensor) in self._handed:
             region, value = self._handed[id(tensor)]
             self.give(value, region)
@@ -128,7 +134,8 @@ class TensorOwner:
             region.outputs[self.recorder.value(tensor)] = tensor.requires_grad
 
     def admit(self, value: torch.Tensor) -> torch.Tensor:
-        """What a block is given: made by the running part (then that part gives it), or by an earlier region."""
+        """What a block is given: made by the running part (then that part gives it), or by an
+        earlier region."""
         value = self._latest(value)
         maker = self._maker(value)
         self._use(value)
@@ -146,7 +153,8 @@ class TensorOwner:
         return value
 
     def hand_out(self, value: torch.Tensor, region: TracedRegion) -> torch.Tensor:
-        """A leaf for the rest of the model in the place of ``value``, a result of the block ``region``."""
+        """A leaf for the rest of the model in the place of ``value``, a result of the block
+        ``region``."""
         leaf = value.detach().requires_grad_(value.requires_grad)
         self._owner[id(leaf)] = leaf, region.number
         self._handed[id(leaf)] = region, value

@@ -1,7 +1,10 @@
-"""From a source to a :class:`phaze.graph.ir.Model`: build without weights, find equal blocks, cut, convert.
+"""From a source to a :class:`phaze.graph.ir.Model`: build without weights, find equal blocks, cut,
+convert.
 
-discover   one forward pass of the whole model at width 1: which block calls are equal (their signature)
-trace      one folded pass, forward and backward, at any width and microbatch: layers, calls, edges, ties
+discover   one forward pass of the whole model at width 1: which block calls are equal (their
+           signature)
+trace      one folded pass, forward and backward, at any width and microbatch: layers, calls, edges,
+           ties
 """
 
 from collections.abc import Sequence
@@ -28,21 +31,25 @@ from phaze.graph.torch.shard import Sharding, shard_model
 from phaze.graph.torch.signature import signature
 from phaze.graph.torch.walk import Walk
 
-# A line of code that runs so often in a block is a loop over tokens; the most experts of a published model are 512.
+# A line of code that runs so often in a block is a loop over tokens; the most experts of a
+# published model are 512.
 MOST_RUNS, FEW_TOKENS = 600, 256
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """Which calls of blocks are equal: ``classes[i]`` is the class of the i-th call, ``modules`` their paths. With
-    ``entire`` they also exchange tensors that are no arguments or results, and a trace has to run them all."""
+    """Which calls of blocks are equal: ``classes[i]`` is the class of the i-th call, ``modules``
+    their paths. With ``entire`` they also exchange tensors that are no arguments or results, and a
+    trace has to run them all."""
 
     classes: tuple[int, ...]
     modules: tuple[str, ...]
     entire: bool = False
 
 
-def discover(source: Source, sequence: int | None = None, fused: bool = False, microbatch: int = 1) -> Discovery:
+def discover(
+    source: Source, sequence: int | None = None, fused: bool = False, microbatch: int = 1
+) -> Discovery:
     """Run the whole model once, forward, and sort its block calls into classes of equal ones."""
     shape = TensorShape(microbatch, _sequence(source, sequence), fused)
     with without_weights(), faults.of_model(source.name):
@@ -50,7 +57,9 @@ def discover(source: Source, sequence: int | None = None, fused: bool = False, m
         walk = _walk(program, None, Kernels(fused), most_runs=_most_runs(shape.sequence))
         classes: dict[object, int] = {}
         blocks = [region for region in walk.regions if region.module is not None]
-        numbers = tuple(classes.setdefault(signature(walk, region), len(classes)) for region in blocks)
+        numbers = tuple(
+            classes.setdefault(signature(walk, region), len(classes)) for region in blocks
+        )
         entire = passes_by(walk.regions, walk.recorder.log)
         return Discovery(numbers, tuple(region.path for region in blocks), entire)
 
@@ -65,8 +74,9 @@ def trace_model(
     tracks: dict[TensorShape, Track] | None = None,
     **variant: Unpack[Variant],
 ) -> Model:
-    """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier trace to save time,
-    and ``tracks`` to keep what the code of the whole model does for other widths."""
+    """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier
+    trace to save time, and ``tracks`` to keep what the code of the whole model does for other
+    widths."""
     if microbatch < 1:
         raise InputError("--microbatch", f"{microbatch} is not a positive number")
     point = Point(tensor, microbatch, _sequence(source, sequence), **variant)
@@ -84,7 +94,9 @@ def trace_model(
             sequence_parallel=point.split,
         )
         kernels = Kernels(fused, sharding.vocabulary)
-        uneven = next((note.partition(";")[0] for note in sharding.notes if "do not divide" in note), "")
+        uneven = next(
+            (note.partition(";")[0] for note in sharding.notes if "do not divide" in note), ""
+        )
         with faults.of_model(source.name, f"try a width that divides: {uneven}" if uneven else ""):
             sizes = Sizes(track, sharding.rules) if sharding.rules is not None else None
             walk = _walk(program, discovered, kernels, sharding, sizes)
@@ -117,7 +129,12 @@ def _kept_by_many(walk: Walk) -> tuple[str, ...]:
                 makers[maker.path or _part_name(maker.number, last)] = None
     if not makers:
         return ()
-    return (f"a result of {', '.join(makers)} is read by several blocks; each counts it in what it keeps",)
+    return (
+        (
+            f"a result of {', '.join(makers)} is read by several blocks; each counts it in "
+            "what it keeps"
+        ),
+    )
 
 
 def _unfused(fused: bool, layers: Sequence[Layer]) -> tuple[str, ...]:
@@ -131,7 +148,8 @@ def _unfused(fused: bool, layers: Sequence[Layer]) -> tuple[str, ...]:
 def unknown_operators(
     source: Source, sequence: int | None = None, microbatch: int = 1
 ) -> tuple[tuple[str, str, str], ...]:
-    """All operators of the model that :mod:`phaze.graph.opset` has no row for: name, module, source line."""
+    """All operators of the model that :mod:`phaze.graph.opset` has no row for: name, module, source
+    line."""
     discovered = discover(source, sequence, microbatch=microbatch)
     with without_weights(), faults.of_model(source.name):
         program = source.build(TensorShape(microbatch, _sequence(source, sequence)))
@@ -140,7 +158,8 @@ def unknown_operators(
 
 
 def _unknown(walk: Walk) -> dict[str, tuple[str, str]]:
-    """Operators without a row that something depends on: name, and module and line of its first use."""
+    """Operators without a row that something depends on: name, and module and line of its first
+    use."""
     unknown: dict[str, tuple[str, str]] = {}
     for region in walk.regions:
         for step in running(walk.recorder.log, region):
@@ -152,7 +171,9 @@ def _unknown(walk: Walk) -> dict[str, tuple[str, str]]:
 def _sequence(source: Source, requested: int | None) -> int:
     length = source.sequence if requested is None else requested
     if source.fixed and length != source.sequence:
-        raise InputError("--sequence", f"{source.name} always has {source.sequence} positions, not {length}")
+        raise InputError(
+            "--sequence", f"{source.name} always has {source.sequence} positions, not {length}"
+        )
     if length < 1:
         raise InputError("--sequence", f"{length} is out of range", "it must be at least 1")
     require_positions(source.name, length, source.longest, source.rotary)
@@ -160,8 +181,8 @@ def _sequence(source: Source, requested: int | None) -> int:
 
 
 def _most_runs(sequence: int) -> int:
-    """How often a line may run in a block: fewer times than there are tokens, where these are more than the experts or
-    other parts that code goes through one by one."""
+    """How often a line may run in a block: fewer times than there are tokens, where these are more
+    than the experts or other parts that code goes through one by one."""
     return min(MOST_RUNS, sequence) if sequence >= FEW_TOKENS else MOST_RUNS
 
 
@@ -195,7 +216,13 @@ def _walk(
     blocks = find_blocks(program.module)
     classes, entire = (None, False) if discovery is None else (discovery.classes, discovery.entire)
     walk = Walk(
-        program.module, blocks, classes, None if sharding is None else sharding.borders, entire, sizes, most_runs
+        program.module,
+        blocks,
+        classes,
+        None if sharding is None else sharding.borders,
+        entire,
+        sizes,
+        most_runs,
     )
     with kernels:
         walk.run(program.step, program.inputs)
@@ -251,22 +278,32 @@ def _weights(walk: Walk, sharding: Sharding) -> Weights:
 
 
 def _unread(walk: Walk, weights: Weights) -> frozenset[int]:
-    """Parameters outside blocks that nothing reads whose result is used: they lie in memory all the same."""
+    """Parameters outside blocks that nothing reads whose result is used: they lie in memory all the
+    same."""
     steps = (step for region in walk.regions for step in running(walk.recorder.log, region))
     read = {operand.storage for step in steps for operand in step.reads}
-    block_parameters = {id(parameter) for module in walk.blocks.values() for parameter in module.parameters()}
-    return frozenset(n for n, p in weights.by_storage.items() if n not in read and id(p) not in block_parameters)
+    block_parameters = {
+        id(parameter) for module in walk.blocks.values() for parameter in module.parameters()
+    }
+    return frozenset(
+        n for n, p in weights.by_storage.items() if n not in read and id(p) not in block_parameters
+    )
 
 
 def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:
-    """Storages that one region hands out and another takes, made from parameters; summed for each pair of calls."""
+    """Storages that one region hands out and another takes, made from parameters; summed for each
+    pair of calls."""
     log = walk.recorder.log
     maker: dict[int, int] = {}
     edges: dict[tuple[int, int], list[int]] = {}
     for region in walk.regions:
         for (storage, _), differentiable in region.inputs.items():
             source = maker.get(storage)
-            if source is None or not log.origin.get(storage, 0) & FROM_PARAMETERS or region.number not in call_of:
+            if (
+                source is None
+                or not log.origin.get(storage, 0) & FROM_PARAMETERS
+                or region.number not in call_of
+            ):
                 continue
             sizes = edges.setdefault((call_of[source], call_of[region.number]), [0, 0])
             sizes[0] += log.bytes_of[storage]
@@ -275,14 +312,17 @@ def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:
             for storage, _ in region.outputs:
                 maker.setdefault(storage, region.number)
     _in_order(
-        edges, [call_of[r.number] for r in walk.regions if r.module is None and r.number in call_of], len(call_of)
+        edges,
+        [call_of[r.number] for r in walk.regions if r.module is None and r.number in call_of],
+        len(call_of),
     )
     return tuple(Edge(source, target, *sizes) for (source, target), sizes in sorted(edges.items()))
 
 
 def _in_order(edges: dict[tuple[int, int], list[int]], parts: Sequence[int], calls: int) -> None:
-    """A part between blocks that depends on no parameter (a table of positions, made anew for each block) has no edge,
-    and would lie beside all blocks: it stays where the code runs it, by edges of no bytes."""
+    """A part between blocks that depends on no parameter (a table of positions, made anew for each
+    block) has no edge, and would lie beside all blocks: it stays where the code runs it, by edges
+    of no bytes."""
     for part in parts:
         if part > 0 and all(target != part for _, target in edges):
             edges[part - 1, part] = [0, 0]
@@ -291,7 +331,8 @@ def _in_order(edges: dict[tuple[int, int], list[int]], parts: Sequence[int], cal
 
 
 def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, ...]:
-    """Parameters that several calls hold: blocks their own, and what others read or are given and read."""
+    """Parameters that several calls hold: blocks their own, and what others read or are given and
+    read."""
     users: dict[int, list[int]] = {}
     numbers = {id(parameter): number for number, parameter in weights.by_storage.items()}
     first = {region.folds: region for region in reversed(walk.regions)}
@@ -301,18 +342,29 @@ def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, .
             continue
         like = region if region.module is None else first[region.folds]
         if like.number not in read:
-            operands = (operand for step in running(walk.recorder.log, like) for operand in real_reads(step))
+            operands = (
+                operand for step in running(walk.recorder.log, like) for operand in real_reads(step)
+            )
             read[like.number] = {o.storage for o in operands if o.storage in weights.by_storage}
         if region.module is None:
             used = read[like.number]
         else:
             arguments = zip(like.takes, region.takes, strict=True)
             used = {numbers[id(parameter)] for parameter in region.module.parameters()}
-            used |= {walk.recorder.number(b) for a, b in arguments if walk.recorder.number(a) in read[like.number]}
+            used |= {
+                walk.recorder.number(b)
+                for a, b in arguments
+                if walk.recorder.number(a) in read[like.number]
+            }
         for number in sorted(used):
             users.setdefault(number, []).append(call_of[region.number])
     return tuple(
-        Tie(weights.names[n], tuple(calls), weights.by_storage[n].numel(), weights.by_storage[n].element_size())
+        Tie(
+            weights.names[n],
+            tuple(calls),
+            weights.by_storage[n].numel(),
+            weights.by_storage[n].element_size(),
+        )
         for n, calls in sorted(users.items())
         if len(calls) > 1
     )

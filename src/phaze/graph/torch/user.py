@@ -1,8 +1,9 @@
 """A user's function that returns a module and its inputs, as a source of a trace.
 
-The function may take ``microbatch`` and ``sequence``; it is then called with what a trace asks for. Where it takes no
-microbatch, the first dimension of its example inputs is one, and every input that has it is resized; where it takes
-no sequence, the sequence is that of its example inputs, 1 where these have none (images).
+The function may take ``microbatch`` and ``sequence``; it is then called with what a trace asks for.
+Where it takes no microbatch, the first dimension of its example inputs is one, and every input that
+has it is resized; where it takes no sequence, the sequence is that of its example inputs, 1 where
+these have none (images).
 """
 
 import copy
@@ -29,9 +30,14 @@ from phaze.graph.torch.plans import ShardingPlan
 from phaze.graph.torch.printed import Printed
 from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 
-RETURNS = "return (module, inputs) or (module, inputs, loss), inputs being a tensor, a tuple or a dict"
+RETURNS = (
+    "return (module, inputs) or (module, inputs, loss), inputs being a tensor, a tuple or a dict"
+)
 SIZES = ("microbatch", "sequence")
-MICROBATCH = "let the function take microbatch=1 and make its inputs, and what its loss compares with, from that"
+MICROBATCH = (
+    "let the function take microbatch=1 and make its inputs, and what its loss compares "
+    "with, from that"
+)
 # Dimensions of an input of features that has a sequence: batch, sequence, width.
 SEQUENCES_OF_FEATURES = 3
 # Where the function takes a sequence and names no usual one.
@@ -40,8 +46,8 @@ USUAL_SEQUENCE = 4096
 
 @contextmanager
 def printing_aside() -> Iterator[None]:
-    """What a user's code prints goes to standard error: standard output is the answer's. Ranks run in threads, and
-    whichever ends last leaves standard output as it was."""
+    """What a user's code prints goes to standard error: standard output is the answer's. Ranks run
+    in threads, and whichever ends last leaves standard output as it was."""
     before = sys.stdout
     if before is sys.stderr or isinstance(before, Printed):
         yield
@@ -81,7 +87,8 @@ def _import(place: str) -> ModuleType:
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """The function that was named, which of ``microbatch`` and ``sequence`` it takes, and its usual sequence."""
+    """The function that was named, which of ``microbatch`` and ``sequence`` it takes, and its usual
+    sequence."""
 
     text: str
     call: Callable[..., Any]
@@ -110,14 +117,20 @@ def _function(text: str) -> UserFunction:
         )
         if must and (parameter.name not in SIZES or parameter.kind is parameter.POSITIONAL_ONLY):
             raise InputError(
-                text, f"the function must be given '{parameter.name}'", "it may take microbatch and sequence, no more"
+                text,
+                f"the function must be given '{parameter.name}'",
+                "it may take microbatch and sequence, no more",
             )
     usual = parameters["sequence"].default if "sequence" in parameters else USUAL_SEQUENCE
     length = usual if isinstance(usual, int) and usual > 0 else USUAL_SEQUENCE
-    return UserFunction(text, function, frozenset(name for name in SIZES if name in parameters), length)
+    return UserFunction(
+        text, function, frozenset(name for name in SIZES if name in parameters), length
+    )
 
 
-def _called(function: UserFunction, microbatch: int, sequence: int) -> tuple[nn.Module, Any, Any, Any]:
+def _called(
+    function: UserFunction, microbatch: int, sequence: int
+) -> tuple[nn.Module, Any, Any, Any]:
     """What the function returns, checked: module, inputs, loss or None, plan or None."""
     text = function.text
     try:
@@ -133,19 +146,24 @@ def _called(function: UserFunction, microbatch: int, sequence: int) -> tuple[nn.
     module, inputs, loss, plan = (*returned, None, None)[:4]
     module = getattr(module, "_orig_mod", module)  # what torch.compile wraps
     if not isinstance(module, nn.Module):
-        raise InputError(text, f"the first thing returned is {type(module).__name__}, not an nn.Module", RETURNS)
+        raise InputError(
+            text, f"the first thing returned is {type(module).__name__}, not an nn.Module", RETURNS
+        )
     forget_values(module)
     if not any(isinstance(value, torch.Tensor) for value in tree_flatten(inputs)[0]):
         raise InputError(text, "the inputs hold no tensor", RETURNS)
     if loss is not None and not callable(loss):
         raise InputError(text, f"the loss is {type(loss).__name__}, no function", RETURNS)
     if plan is not None and not isinstance(plan, Mapping):
-        raise InputError(text, f"the tensor-parallel plan is {type(plan).__name__}", "give a dict of styles")
+        raise InputError(
+            text, f"the tensor-parallel plan is {type(plan).__name__}", "give a dict of styles"
+        )
     return module, inputs, loss, plan
 
 
 def _run(text: str, module: nn.Module, inputs: Any, loss: Any) -> Any:
-    """One step; what the user's code prints goes to standard error, as standard output is the answer's."""
+    """One step; what the user's code prints goes to standard error, as standard output is the
+    answer's."""
     with printing_aside():
         return _step(text, module, inputs, loss)
 
@@ -158,16 +176,25 @@ def _step(text: str, module: nn.Module, inputs: Any, loss: Any) -> Any:
     else:
         result = module(*inputs)
     if loss is None:
-        return getattr(result, "loss", None) if getattr(result, "loss", None) is not None else result
+        return (
+            getattr(result, "loss", None) if getattr(result, "loss", None) is not None else result
+        )
     value = loss(result)
     if not isinstance(value, torch.Tensor) or value.numel() != 1:
-        seen = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
-        raise InputError(text, f"the loss is {seen}, not a scalar", "reduce it, for example by .mean()")
+        seen = (
+            f"a tensor of shape {tuple(value.shape)}"
+            if isinstance(value, torch.Tensor)
+            else type(value).__name__
+        )
+        raise InputError(
+            text, f"the loss is {seen}, not a scalar", "reduce it, for example by .mean()"
+        )
     return value
 
 
 def _batched(inputs: Any, microbatch: int, size: int) -> Any:
-    """Inputs for another microbatch: every tensor whose first dimension is the example's batch is resized."""
+    """Inputs for another microbatch: every tensor whose first dimension is the example's batch is
+    resized."""
     if isinstance(inputs, torch.Tensor):
         if inputs.dim() == 0 or inputs.shape[0] != size:
             return inputs
@@ -178,9 +205,9 @@ def _batched(inputs: Any, microbatch: int, size: int) -> Any:
 
 
 def sequence_of(first: torch.Tensor) -> int:
-    """The length of the sequences of a model's first input: of tokens (batch, sequence), or of features (batch,
-    sequence, width). Images, latents and rows of features are samples, each of them one: what is their second
-    dimension is no sequence."""
+    """The length of the sequences of a model's first input: of tokens (batch, sequence), or of
+    features (batch, sequence, width). Images, latents and rows of features are samples, each of
+    them one: what is their second dimension is no sequence."""
     tokens = first.dim() > 1 and not first.is_floating_point()
     return int(first.shape[1]) if tokens or first.dim() == SEQUENCES_OF_FEATURES else 1
 
@@ -198,7 +225,11 @@ def user_source(text: str) -> Source:
 
     def build(shape: TensorShape) -> TracedProgram:
         module, inputs_given, loss, _ = _called(function, shape.microbatch, shape.sequence)
-        batched = inputs_given if "microbatch" in function.takes else _batched(inputs_given, shape.microbatch, batch)
+        batched = (
+            inputs_given
+            if "microbatch" in function.takes
+            else _batched(inputs_given, shape.microbatch, batch)
+        )
         remedy = "" if "microbatch" in function.takes or shape.microbatch == batch else MICROBATCH
 
         def step() -> Any:
@@ -233,10 +264,16 @@ def _like(inputs: Any) -> Any:
 def module_source(name: str, module: Any, inputs: Any, loss: Any) -> Source:
     """A source from a module that is there already; it is copied, never changed."""
     if not isinstance(module, nn.Module):
-        raise InputError(name, f"this is {type(module).__name__}, not an nn.Module", "give phaze.Model(module, inputs)")
+        raise InputError(
+            name,
+            f"this is {type(module).__name__}, not an nn.Module",
+            "give phaze.Model(module, inputs)",
+        )
     tensors = [value for value in tree_flatten(inputs)[0] if isinstance(value, torch.Tensor)]
     if not tensors:
-        raise InputError(name, "the inputs hold no tensor", "give a tensor, a tuple or a dict of arguments")
+        raise InputError(
+            name, "the inputs hold no tensor", "give a tensor, a tuple or a dict of arguments"
+        )
     first = tensors[0]
     batch, length = (int(first.shape[0]) if first.dim() else 1), sequence_of(first)
 

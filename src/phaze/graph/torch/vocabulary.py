@@ -1,8 +1,8 @@
 """Embedding, head and loss split over the vocabulary, as Megatron does.
 
-Rank r of t holds the rows r ceil(V/t) ... of the table. Embedding: tokens of other ranks are looked up as row 0 and
-zeroed, then summed over ranks. Head: a column-parallel product, its logits stay split. Loss of a row with logits x
-and target y, all sums over the whole vocabulary by all-reduce:
+Rank r of t holds the rows r ceil(V/t) ... of the table. Embedding: tokens of other ranks are looked
+up as row 0 and zeroed, then summed over ranks. Head: a column-parallel product, its logits stay
+split. Loss of a row with logits x and target y, all sums over the whole vocabulary by all-reduce:
 
     loss = log sum_v exp(x_v - max x) - (x_y - max x)
 """
@@ -79,7 +79,11 @@ class _Lookups(TorchFunctionMode):
         self.whole, self.vocabulary, self.replaced = whole, vocabulary, False
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         if func is functional.embedding and args[1] is self.whole.weight:
             self.replaced = True
@@ -96,7 +100,11 @@ def split_lookups(whole: nn.Embedding, vocabulary: Vocabulary) -> None:
             result: Tensor = original(tokens)
         if not lookups.replaced:
             name = type(whole).__name__
-            raise InputError(name, "it looks tokens up in a custom way and cannot be split over ranks", "use tensor 1")
+            raise InputError(
+                name,
+                "it looks tokens up in a custom way and cannot be split over ranks",
+                "use tensor 1",
+            )
         return result
 
     whole.__dict__["forward"] = forward

@@ -1,20 +1,21 @@
 """One training step of a model under the recorder, cut at its blocks.
 
-The model runs forward once. Each call of a block is a region; what runs before, between and after the blocks are
-regions too. Autograd is cut at every border: a block gets leaves instead of its arguments and hands out leaves
-instead of its results, so one ``autograd.grad`` a region gives that region's backward pass and nothing else. What
-one region makes and a later one reads without being given it (a skip connection around blocks, a tensor that a module
-keeps) is cut the same way.
+The model runs forward once. Each call of a block is a region; what runs before, between and after
+the blocks are regions too. Autograd is cut at every border: a block gets leaves instead of its
+arguments and hands out leaves instead of its results, so one ``autograd.grad`` a region gives that
+region's backward pass and nothing else. What one region makes and a later one reads without being
+given it (a skip connection around blocks, a tensor that a module keeps) is cut the same way.
 
-    region r:   grad(results_r, leaves into r + parameters read in r, a gradient of the shape of each result)
+    region r:   grad(results_r, leaves into r + parameters read in r, a gradient of the shape of
+                each result)
 
-A result that n regions read gets n gradients: their sum, n - 1 times ``accumulate``, belongs to the region that made
-the result, as autograd does it there.
+A result that n regions read gets n gradients: their sum, n - 1 times ``accumulate``, belongs to the
+region that made the result, as autograd does it there.
 
-Without ``classes`` every block runs, forward only: that is how equal blocks are found. With them only the first
-call of every class runs, forward and backward; the others hand out empty results of the same shapes, unless
-``entire`` says that all must run. ``sizes`` lets the code of the model see the sizes of the whole; without a
-reference it notes them, forward only.
+Without ``classes`` every block runs, forward only: that is how equal blocks are found. With them
+only the first call of every class runs, forward and backward; the others hand out empty results of
+the same shapes, unless ``entire`` says that all must run. ``sizes`` lets the code of the model see
+the sizes of the whole; without a reference it notes them, forward only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +51,10 @@ class Walk(TensorOwner):
     ) -> None:
         super().__init__(Recorder(most_runs), borders, sizes)
         self.model, self.blocks, self.classes = model, dict(blocks), classes
-        self.backward, self.entire = classes is not None and (sizes is None or sizes.reference is not None), entire
+        self.backward, self.entire = (
+            classes is not None and (sizes is None or sizes.reference is not None),
+            entire,
+        )
         self.parameters: dict[int, nn.Parameter] = {}
         self._first_of: dict[int, TracedRegion] = {}
         self._calls = 0
@@ -74,7 +78,9 @@ class Walk(TensorOwner):
             with self.recorder, Cut(self), torch.enable_grad():
                 results = tuple(tensors_in(tree_flatten(outcome)[0]))
                 if not any(tensor.requires_grad for tensor in results):
-                    raise InputError("the model", "its result depends on no parameter that is trained")
+                    raise InputError(
+                        "the model", "its result depends on no parameter that is trained"
+                    )
                 for tensor in results:
                     local = self.local(tensor)
                     if local.grad_fn is not None:
@@ -90,7 +96,9 @@ class Walk(TensorOwner):
         self.regions.append(TracedRegion(len(self.regions), "", None))
         self.recorder.region = self.part.number
 
-    def _stand_in(self, path: str, module: nn.Module, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _stand_in(
+        self, path: str, module: nn.Module, original: Callable[..., Any]
+    ) -> Callable[..., Any]:
         def forward(*args: Any, **kwargs: Any) -> Any:
             if self.paused or self.part.module is not None:
                 return original(*args, **kwargs)
@@ -100,10 +108,19 @@ class Walk(TensorOwner):
         return forward
 
     def _call(
-        self, path: str, module: nn.Module, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        path: str,
+        module: nn.Module,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
         values, shape = tree_flatten((args, kwargs))
-        entering = {i: self.admit(value) for i, value in enumerate(values) if isinstance(value, torch.Tensor)}
+        entering = {
+            i: self.admit(value)
+            for i, value in enumerate(values)
+            if isinstance(value, torch.Tensor)
+        }
         region = TracedRegion(len(self.regions), path, module)
         seen: dict[int, torch.Tensor] = {}
         for value in entering.values():
@@ -131,7 +148,11 @@ class Walk(TensorOwner):
         return handed
 
     def _run_block(
-        self, region: TracedRegion, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        region: TracedRegion,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
         self.recorder.region = region.number
         sizes = nullcontext() if self.sizes is None else self.sizes.within(region.path)
@@ -139,11 +160,14 @@ class Walk(TensorOwner):
             results = original(*args, **kwargs)
         values, shape = tree_flatten(results)
         region.pattern = shape, [self._blank(value, region) for value in values]
-        region.results = {self.recorder.value(value) for value in values if isinstance(value, torch.Tensor)}
+        region.results = {
+            self.recorder.value(value) for value in values if isinstance(value, torch.Tensor)
+        }
         return results
 
     def _blank(self, value: Any, region: TracedRegion) -> Any:
-        """How a repeat makes this result again: the place of the argument it is (unchanged), or its shape."""
+        """How a repeat makes this result again: the place of the argument it is (unchanged), or its
+        shape."""
         if not isinstance(value, torch.Tensor):
             return value
         if self.recorder.value(value) in region.inputs:
@@ -170,7 +194,8 @@ class Walk(TensorOwner):
         return tree_unflatten(leaves, shape)
 
     def _hand_out(self, region: TracedRegion, results: Any) -> Any:
-        """Leaves for the rest of the model; a result that is an argument is handed back as it came."""
+        """Leaves for the rest of the model; a result that is an argument is handed back as it
+        came."""
         values, shape = tree_flatten(results)
         handed: list[Any] = []
         for value in values:
@@ -196,7 +221,9 @@ class Walk(TensorOwner):
         if result.dim() == 0:
             arrived = [torch.ones_like(result)]
         else:
-            arrived = [torch.empty_like(result) for _ in range(max(1, len(self.readers(result, region))))]
+            arrived = [
+                torch.empty_like(result) for _ in range(max(1, len(self.readers(result, region))))
+            ]
         region.output_gradients.extend(self.recorder.value(tensor) for tensor in arrived)
         total = arrived[0]
         for gradient in arrived[1:]:
@@ -205,8 +232,12 @@ class Walk(TensorOwner):
 
     def _differentiate(self, region: TracedRegion) -> None:
         """Run the region's backward pass under the recorder."""
-        results = [tensor for tensor in region.gives if tensor.requires_grad and tensor.grad_fn is not None]
-        read = {o.storage for s in self.recorder.log.forward.get(region.number, ()) for o in s.reads}
+        results = [
+            tensor for tensor in region.gives if tensor.requires_grad and tensor.grad_fn is not None
+        ]
+        read = {
+            o.storage for s in self.recorder.log.forward.get(region.number, ()) for o in s.reads
+        }
         weights = [self.parameters[n] for n in sorted(read & self.parameters.keys())]
         wanted = [leaf for leaf in (*region.takes, *weights) if leaf.requires_grad]
         if not results or not wanted or not self.backward:
@@ -215,6 +246,8 @@ class Walk(TensorOwner):
         try:
             output_gradients = [self._arriving(result, region) for result in results]
             gradients = torch.autograd.grad(results, wanted, output_gradients, allow_unused=True)
-            region.gradients = [self.recorder.value(tensor) for tensor in gradients if tensor is not None]
+            region.gradients = [
+                self.recorder.value(tensor) for tensor in gradients if tensor is not None
+            ]
         finally:
             self.paused, self.recorder.backward = False, False

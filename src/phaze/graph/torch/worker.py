@@ -1,4 +1,5 @@
-"""A process that traces: requests as lines of JSON on standard input, answers as lines on standard output.
+"""A process that traces: requests as lines of JSON on standard input, answers as lines on standard
+output.
 
     (at the start, torch imported)        ->  {"ready": true}
     {"open": "model.py:build", "facts"}   ->  {"facts": {...}, "files": ["/abs/model.py", ...]}
@@ -6,8 +7,8 @@
     whatever goes wrong                   ->  {"where", "problem", "remedy"}
     after limit_s of any request          ->  the same with "ended", and the process ends
 
-What a user's code prints, also from below Python, goes to standard error. The process ends with its standard input,
-which that code does not see.
+What a user's code prints, also from below Python, goes to standard error. The process ends with its
+standard input, which that code does not see.
 """
 
 import json
@@ -49,7 +50,9 @@ def _widths(source: Source) -> tuple[tuple[int, ...], tuple[tuple[int, str], ...
         for width in USUAL_WIDTHS[1:]:
             try:
                 with of_model(source.name):
-                    uneven = [note for note in _notes(source, width, built) if "do not divide" in note]
+                    uneven = [
+                        note for note in _notes(source, width, built) if "do not divide" in note
+                    ]
                 if uneven:
                     refused.append((width, uneven[0]))
                 else:
@@ -60,19 +63,22 @@ def _widths(source: Source) -> tuple[tuple[int, ...], tuple[tuple[int, str], ...
 
 
 def _notes(source: Source, width: int, built: list[nn.Module]) -> tuple[str, ...]:
-    """What is said where a model is split over ``width`` ranks. One that only has weights cut gets them back and is
-    kept in ``built``; a library's plan exchanges modules, and every width needs a new one."""
+    """What is said where a model is split over ``width`` ranks. One that only has weights cut gets
+    them back and is kept in ``built``; a library's plan exchanges modules, and every width needs a
+    new one."""
     module = built[0] if built else source.build(TensorShape(1, source.sequence)).module
     cuts = source.plan is not None and bool(source.plan.cuts)
     if cuts and not built:
         built.append(module)
     with kept(module) if cuts else nullcontext():
-        return shard_model(module, source, width=width, sequence=source.sequence, sequence_parallel=False).notes
+        return shard_model(
+            module, source, width=width, sequence=source.sequence, sequence_parallel=False
+        ).notes
 
 
 def own_files(model: str) -> list[str]:
-    """The files that ``model`` is made from: the one it names, the package that this is of, installed or not, and a
-    user's code that was loaded."""
+    """The files that ``model`` is made from: the one it names, the package that this is of,
+    installed or not, and a user's code that was loaded."""
     place, plan = place_and_plan(model)
     named = place.rpartition(":")[0] or place
     package = named.partition(".")[0] if ":" in place and not named.endswith(".py") else ""
@@ -94,13 +100,16 @@ class Bench:
         self.tracks: dict[TensorShape, Track] = {}
 
     def open(self, model: str, facts: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Run the code that makes the model, once; ``facts`` of another process are used as they are."""
+        """Run the code that makes the model, once; ``facts`` of another process are used as they
+        are."""
         place, file = place_and_plan(model)
         if is_code(model):
             sys.path.insert(0, "")  # own code may import what lies in the working folder
         if facts is not None:
             if isinstance(sys.stdout, Printed):
-                sys.stdout.silent = True  # the process that opened it first has shown what it prints
+                sys.stdout.silent = (
+                    True  # the process that opened it first has shown what it prints
+                )
             self.source = with_known_plan(source_of(place), facts_of(facts))
             return {"facts": facts, "files": own_files(model)}
         return {"facts": self.open_source(model, source_of(place), file), "files": own_files(model)}
@@ -124,33 +133,44 @@ class Bench:
         return facts.document()
 
     def trace(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """The graph at a point; which blocks are equal is found once for a sequence and kind of attention."""
+        """The graph at a point; which blocks are equal is found once for a sequence and kind of
+        attention."""
         if self.source is None:
             raise InputError("", "no model was loaded")
         key = int(point["sequence"]), str(point["attention"])
         if key not in self.discoveries:
             self.discoveries[key] = discover(self.source, key[0], point["attention"] == "fused")
         return {
-            "graph": document_of(trace_model(self.source, **point, discovery=self.discoveries[key], tracks=self.tracks))
+            "graph": document_of(
+                trace_model(
+                    self.source, **point, discovery=self.discoveries[key], tracks=self.tracks
+                )
+            )
         }
 
 
 def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to one request; a fault is an answer too."""
     try:
-        return bench.open(request["open"], request.get("facts")) if "open" in request else bench.trace(request)
+        return (
+            bench.open(request["open"], request.get("facts"))
+            if "open" in request
+            else bench.trace(request)
+        )
     except InputError as fault:
         return {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
     except PhazeError as fault:
         return {"where": "", "problem": str(fault), "remedy": ""}
-    except Exception as fault:  # of a library that the model is of, or of ours: one sentence all the same
+    except (
+        Exception
+    ) as fault:  # of a library that the model is of, or of ours: one sentence all the same
         where = str(request.get("open", "the model"))
         return {"where": where, "problem": f"it cannot be traced ({quoted(fault)})", "remedy": ""}
 
 
 def _lines(requests: TextIO, leave: Callable[[int], Any]) -> Iterator[str]:
-    """Requests as they come. When there are no more the process ends at once, whatever it is doing: whoever asked has
-    gone."""
+    """Requests as they come. When there are no more the process ends at once, whatever it is doing:
+    whoever asked has gone."""
     waiting: SimpleQueue[str] = SimpleQueue()
 
     def read() -> None:
@@ -171,7 +191,8 @@ def _late(model: str, limit_s: float) -> dict[str, Any]:
 
 
 def serve(requests: TextIO, answers: int, leave: Callable[[int], Any] = os._exit) -> None:
-    """Answer requests until there are no more; ``answers`` is a file descriptor, ``leave`` ends the process."""
+    """Answer requests until there are no more; ``answers`` is a file descriptor, ``leave`` ends the
+    process."""
     bench, model = Bench(), ""
     lock = threading.Lock()
 
@@ -203,20 +224,32 @@ def _told_exit(code: int) -> Never:
 
 
 def plain_call(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Stands for ``torch.utils.checkpoint.checkpoint``: a plan chooses what is recomputed, and a graph that recomputes
-    already would count it twice."""
-    options = ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state", "early_stop")
+    """Stands for ``torch.utils.checkpoint.checkpoint``: a plan chooses what is recomputed, and a
+    graph that recomputes already would count it twice."""
+    options = (
+        "use_reentrant",
+        "context_fn",
+        "determinism_check",
+        "debug",
+        "preserve_rng_state",
+        "early_stop",
+    )
     return function(*args, **{name: value for name, value in named.items() if name not in options})
 
 
 def main() -> None:
     """Keep the real standard output for answers; whatever else is printed goes to standard error.
 
-    Whoever starts this process lets it ignore interrupts of the terminal, and closes its standard input instead.
-    A model that ends the process from below Python's exceptions would take the line with it: here that raises, but in
-    processes that it forks.
+    Whoever starts this process lets it ignore interrupts of the terminal, and closes its standard
+    input instead. A model that ends the process from below Python's exceptions would take the line
+    with it: here that raises, but in processes that it forks.
     """
-    answers, requests, own_process, leave = os.dup(1), os.fdopen(os.dup(0), encoding="utf-8"), os.getpid(), os._exit
+    answers, requests, own_process, leave = (
+        os.dup(1),
+        os.fdopen(os.dup(0), encoding="utf-8"),
+        os.getpid(),
+        os._exit,
+    )
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -1,8 +1,11 @@
-"""The answer of a search beside a named chip on an equal basis: the study's baseline, with the space's constants.
+"""The answer of a search beside a named chip on an equal basis: the study's baseline, with the
+space's constants.
 
-ratio of a model  = throughput on the answer / throughput on the baseline, both with the best placement
+ratio of a model  = throughput on the answer / throughput on the baseline, both with the best
+                  placement
 ratio of several  = geometric mean by weight
-band              = ratio x (1 +- sqrt(2) b), were the errors b of both chips independent; constants are shared, so
+band              = ratio x (1 +- sqrt(2) b), were the errors b of both chips independent; constants
+                  are shared, so
                     most of the error is common and the band is wide
 """
 
@@ -28,8 +31,8 @@ from phaze.search.task import ModelTask, SearchJob, tasks_for
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """The baseline: its name, what people call it and its whole title, each model's throughput on it (None where
-    nothing fits) and ratio, its die, and where the time of each model goes on it."""
+    """The baseline: its name, what people call it and its whole title, each model's throughput on
+    it (None where nothing fits) and ratio, its die, and where the time of each model goes on it."""
 
     key: str
     name: str
@@ -67,21 +70,26 @@ def die_of(chip: Chip) -> float | None:
 def _mean(ratios: Sequence[float | None], weights: Sequence[float]) -> float | None:
     if any(ratio is None for ratio in ratios):
         return None
-    return exp(sum(w * log(ratio) for w, ratio in zip(weights, ratios, strict=True) if ratio) / sum(weights))
+    return exp(
+        sum(w * log(ratio) for w, ratio in zip(weights, ratios, strict=True) if ratio)
+        / sum(weights)
+    )
 
 
 def _steps(task: ModelTask, offer: Offer, chip: Chip, parts: Known) -> tuple[Step, ...]:
     """Where the time of a model goes on the baseline."""
     model, job = task.graphs[offer.configuration.graph].model, task.training
     document, effort = document_of(offer.plan), SchedulingEffort(known=parts)
-    _, steps = accounted(model, job.setting(chip), document, job.devices, job.batch, chip.name, effort=effort)
+    _, steps = accounted(
+        model, job.setting(chip), document, job.devices, job.batch, chip.name, effort=effort
+    )
     return steps
 
 
 @dataclass(frozen=True, slots=True)
 class PricedChip:
-    """A chip under a job: each model's throughput with its best plan, where its time goes (nothing where it does not
-    fit), how far off that may be, and the die."""
+    """A chip under a job: each model's throughput with its best plan, where its time goes (nothing
+    where it does not fit), how far off that may be, and the die."""
 
     throughputs: tuple[float | None, ...]
     steps: tuple[tuple[Step, ...], ...]
@@ -96,7 +104,9 @@ def priced_on(job: SearchJob, chip: Chip) -> PricedChip:
     steps: list[tuple[Step, ...]] = []
     parts: Known = {}
     for task in tasks_for(job, candidate.chip, candidate.own_links):
-        offer = best_offers(task, candidate.chip, ("searched",), None, job.objective, parts)["searched"]
+        offer = best_offers(task, candidate.chip, ("searched",), None, job.objective, parts)[
+            "searched"
+        ]
         rates.append(None if offer is None else task.training.batch / offer.plan.batch_s)
         steps.append(() if offer is None else _steps(task, offer, candidate.chip, parts))
     return PricedChip(tuple(rates), tuple(steps), candidate.trust.band, die_of(chip))
@@ -117,12 +127,21 @@ def comparison_from(
     mean = _mean(ratios, [float(model["weight"]) for model in result["models"]])
     waterfalls = tuple(tuple(rows) or None for rows in steps)
     return BaselineComparison(
-        name, called(name), title, tuple(throughputs), tuple(ratios), mean, band, die_mm2, waterfalls
+        name,
+        called(name),
+        title,
+        tuple(throughputs),
+        tuple(ratios),
+        mean,
+        band,
+        die_mm2,
+        waterfalls,
     )
 
 
 def baseline_comparison(job: SearchJob, result: Mapping[str, Any]) -> BaselineComparison | None:
-    """The study's baseline priced as the search priced its chips; None where there is none to price."""
+    """The study's baseline priced as the search priced its chips; None where there is none to
+    price."""
     if job.baseline is None:
         return None
     try:
@@ -130,4 +149,6 @@ def baseline_comparison(job: SearchJob, result: Mapping[str, Any]) -> BaselineCo
     except PhazeError:
         return None
     chip = job.baseline
-    return comparison_from(result, chip.name, chip.title, found.throughputs, found.steps, found.band, found.die_mm2)
+    return comparison_from(
+        result, chip.name, chip.title, found.throughputs, found.steps, found.band, found.die_mm2
+    )

@@ -1,4 +1,5 @@
-"""The answer beside each chip that it can be compared with: one of them is chosen, and the whole page follows.
+"""The answer beside each chip that it can be compared with: one of them is chosen, and the whole
+page follows.
 
 this chip against S     its ratio to S (:mod:`phaze.report.page.baseline_comparison`)
 chip R against S        ratio to S / ratio to R, for every other chip R
@@ -21,7 +22,8 @@ CHOOSER = "baseline"
 def explained_comparisons(
     result: Mapping[str, Any], explanation: ExplanationTable | None, besides: str
 ) -> list[BaselineComparison]:
-    """The chips that phaze explain --compare priced, all but one; only those that have every model of the answer."""
+    """The chips that phaze explain --compare priced, all but one; only those that have every model
+    of the answer."""
     comparisons = []
     for chip in [] if explanation is None else explanation.beside:
         models = {model.name: model for model in chip.models}
@@ -31,7 +33,9 @@ def explained_comparisons(
         priced = [model for model in stated if model is not None]
         steps = [[Step(step.name, step.seconds, "") for step in model.steps] for model in priced]
         rates = [model.throughput_per_s for model in priced]
-        comparisons.append(comparison_from(result, chip.chip, chip.title, rates, steps, chip.band, chip.die_mm2))
+        comparisons.append(
+            comparison_from(result, chip.chip, chip.title, rates, steps, chip.band, chip.die_mm2)
+        )
     return comparisons
 
 
@@ -49,7 +53,9 @@ def _by_model(result: Mapping[str, Any], comparison: BaselineComparison) -> list
     """Every model on the chip and on its one baseline."""
     sections: list[Section] = []
     several = len(result["models"]) > 1
-    for model, base, ratio in zip(result["models"], comparison.throughputs, comparison.ratios, strict=True):
+    for model, base, ratio in zip(
+        result["models"], comparison.throughputs, comparison.ratios, strict=True
+    ):
         ours = float(model["throughput_per_s"])
         theirs = "does not fit" if base is None else f"{digits(base)} sequences/s"
         remark = "" if ratio is None else ratio_text(ratio)
@@ -68,24 +74,37 @@ def _by_chip(comparison: BaselineComparison, comparisons: Sequence[BaselineCompa
     for chip in comparisons:
         if chip.mean:
             ratio = mean / chip.mean
-            bars.append(Bar(chip.name, ratio, ratio_text(ratio), "baseline" if chip is comparison else ""))
+            bars.append(
+                Bar(chip.name, ratio, ratio_text(ratio), "baseline" if chip is comparison else "")
+            )
     return Bars(sorted(bars, key=lambda bar: bar.length), look="thin")
 
 
 def _versus(
-    result: Mapping[str, Any], comparison: BaselineComparison, comparisons: Sequence[BaselineComparison]
+    result: Mapping[str, Any],
+    comparison: BaselineComparison,
+    comparisons: Sequence[BaselineComparison],
 ) -> list[Section]:
     """The ratio to the baseline, with its band."""
     if comparison.mean is None:
         lead = Lead("no ratio", f"a model does not fit on {comparison.name}")
     else:
-        several = f", geometric mean of {len(result['models'])} models" if len(result["models"]) > 1 else ""
+        several = (
+            f", geometric mean of {len(result['models'])} models"
+            if len(result["models"]) > 1
+            else ""
+        )
         lead = Lead(ratio_text(comparison.mean), f"{comparison.title}{several}")
-    note, ends = "Every peak reached on both: a comparison of designs, no forecast.", comparison.ends
+    note, ends = (
+        "Every peak reached on both: a comparison of designs, no forecast.",
+        comparison.ends,
+    )
     if ends is not None:
         note = (
-            f"Between {ends[0]:.2f} and {ends[1]:.2f} × were the errors of both (± {100 * comparison.band:.0f} % each) "
-            "independent; they share their constants, so most of it is common. Same software, placement searched for "
+            f"Between {ends[0]:.2f} and {ends[1]:.2f} × were the errors of both (± "
+            f"{100 * comparison.band:.0f} % each) "
+            "independent; they share their constants, so most of it is common. Same "
+            "software, placement searched for "
             "each."
         )
     bars: list[Section] = _by_model(result, comparison)
@@ -96,7 +115,9 @@ def _versus(
 
 def versus_card(result: Mapping[str, Any], comparisons: Sequence[BaselineComparison]) -> Card:
     """The answer beside the baseline that is chosen."""
-    body = by_baseline(comparisons, lambda comparison: _versus(result, comparison, comparisons), "list")
+    body = by_baseline(
+        comparisons, lambda comparison: _versus(result, comparison, comparisons), "list"
+    )
     return Card("Better than what?", [body])
 
 

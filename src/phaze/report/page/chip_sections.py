@@ -1,4 +1,5 @@
-"""What the pages of a search and of one design of a front have in common: a chip, and every model on it."""
+"""What the pages of a search and of one design of a front have in common: a chip, and every model
+on it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,13 @@ from phaze.report.page.memory_bars import memory_bars
 from phaze.report.page.models_table import models_table
 from phaze.report.page.operators import operators_group
 from phaze.report.page.pipeline_timeline import pipeline_timeline
-from phaze.report.page.search_cards import RETICLE_MM2, chip_words, physical_card, plausible_card, title_of
+from phaze.report.page.search_cards import (
+    RETICLE_MM2,
+    chip_words,
+    physical_card,
+    plausible_card,
+    title_of,
+)
 from phaze.report.page.stacked_bars import stacked_sections
 from phaze.report.plan_text import flops_text, training_rows
 from phaze.report.sections import Card, Group, Notes, Section, Table, Variant, Variants
@@ -28,7 +35,8 @@ from phaze.search.task import SearchJob
 
 @dataclass(frozen=True, slots=True)
 class ChipOnPage:
-    """A chip with its answer as ``phaze.result/1`` states one, its models, and the chips that it is compared with."""
+    """A chip with its answer as ``phaze.result/1`` states one, its models, and the chips that it is
+    compared with."""
 
     job: SearchJob
     result: Mapping[str, Any]
@@ -42,11 +50,16 @@ class ChipOnPage:
         words = [chip_words(self.result)]
         if not self.comparisons:
             return Notes(words, title_of(self.result, None))
-        return by_baseline(self.comparisons, lambda baseline: [Notes(words, title_of(self.result, baseline))])
+        return by_baseline(
+            self.comparisons, lambda baseline: [Notes(words, title_of(self.result, baseline))]
+        )
 
     def cards(self) -> list[Card]:
-        """The chip to scale, what it is better than, its physical design, and whether that is plausible."""
-        dies = [OtherDie(chip.name, chip.die_mm2, chip.key) for chip in self.comparisons if chip.die_mm2]
+        """The chip to scale, what it is better than, its physical design, and whether that is
+        plausible."""
+        dies = [
+            OtherDie(chip.name, chip.die_mm2, chip.key) for chip in self.comparisons if chip.die_mm2
+        ]
         plan = floor_plan(self.chip, [OtherDie("reticle", RETICLE_MM2), *dies])
         return [
             chip_card(plan, float(self.result["chip"]["area_mm2"]), self.comparisons),
@@ -57,24 +70,35 @@ class ChipOnPage:
 
     def components(self) -> Group:
         """Every part of the chip."""
-        table = Group([components_table(self.chip)], folded="Every component with its area and share")
+        table = Group(
+            [components_table(self.chip)], folded="Every component with its area and share"
+        )
         return Group([table], "Components", str(self.result["chip"]["name"]))
 
     def models(self) -> list[Section]:
-        """The step of each model beside that on a baseline, all models as a table, and each in full."""
+        """The step of each model beside that on a baseline, all models as a table, and each in
+        full."""
         stories, sections = self.stories, list[Section]()
         if any(any(chip.steps) for chip in self.comparisons):
-            sections.append(by_baseline(self.comparisons, lambda chip: [stacked_sections(stories, chip)]))
+            sections.append(
+                by_baseline(self.comparisons, lambda chip: [stacked_sections(stories, chip)])
+            )
 
         def table(baseline: BaselineComparison | None) -> Table:
             return models_table(self.result, stories, baseline, self.explanation)
 
-        tables = by_baseline(self.comparisons, lambda chip: [table(chip)]) if self.comparisons else table(None)
+        tables = (
+            by_baseline(self.comparisons, lambda chip: [table(chip)])
+            if self.comparisons
+            else table(None)
+        )
         variants = [self._model(number, story) for number, story in enumerate(stories)]
         return [*sections, tables, Variants("model", variants, "bar")]
 
     def _model(self, number: int, story: Story) -> Variant:
-        headroom = float((self.result["models"][number].get("memory_left") or {}).get("headroom", 0.0))
+        headroom = float(
+            (self.result["models"][number].get("memory_left") or {}).get("headroom", 0.0)
+        )
         caption = f"{story.name}." if len(self.stories) > 1 else ""
         memory = memory_bars(story.plan, DeviceMemory(story.hbm_bytes, headroom))
         sections: list[Section] = [

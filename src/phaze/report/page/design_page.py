@@ -1,4 +1,5 @@
-"""The page of one design of a front: the chip, what it is better than, and every model on it, as on a search's page."""
+"""The page of one design of a front: the chip, what it is better than, and every model on it, as on
+a search's page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ from phaze.units import digits
 
 @dataclass(frozen=True, slots=True)
 class OpenedDesign:
-    """A design of a front: its job and space, its answer as a search states one, the front it belongs to and its place
-    there, and every setting of the study."""
+    """A design of a front: its job and space, its answer as a search states one, the front it
+    belongs to and its place there, and every setting of the study."""
 
     job: SearchJob
     opened: SpaceChips
@@ -38,7 +39,12 @@ def _front_card(design: OpenedDesign) -> Card:
         values = [float(point["metrics"][name]) for point in front["points"]]
         value, more = values[design.number], name == "throughput"
         share = value / max(values) if more else min(values) / value
-        rows.append((metric_words(name), f"{digits(value)} {front['units'][name]}, {100 * share:.0f} % of the best"))
+        rows.append(
+            (
+                metric_words(name),
+                f"{digits(value)} {front['units'][name]}, {100 * share:.0f} % of the best",
+            )
+        )
     proof = front["points"][design.number]["certificate"] or front["certificate"]
     better = " and ".join(metric_words(name) for name in front["of"])
     gap = "" if proof["gap"] <= EXACT else f", by more than {gap_text(float(proof['gap']))}"
@@ -53,7 +59,9 @@ def design_page(design: OpenedDesign) -> str:
     chip_number = int(result["chip"]["number"])
     chip = design.opened.chip(chip_number, int(result["chip"]["hbm_bytes"]))
     stories = []
-    for task, model in zip(tasks_on(design.job, design.opened, chip_number), result["models"], strict=True):
+    for task, model in zip(
+        tasks_on(design.job, design.opened, chip_number), result["models"], strict=True
+    ):
         stories.append(searched(task, model, chip, front["name"]))
     baseline = baseline_comparison(design.job, result)
     page = ChipOnPage(design.job, result, chip, stories, [] if baseline is None else [baseline])

@@ -1,9 +1,11 @@
-"""The chip drawn to scale by area: every rectangle has the area of its component, a core is one rectangle.
+"""The chip drawn to scale by area: every rectangle has the area of its component, a core is one
+rectangle.
 
-Components are laid out by a squarified treemap: rows of rectangles are filled along the shorter side of what is left as
-long as that brings them nearer to squares (:func:`treemap`). Cores of a kind then share their rectangle in rows whose
-heights go by how many cores a row has, so that all cores have the same area (:func:`cells`). Where components really
-lie is not modelled, and the die is drawn as a square.
+Components are laid out by a squarified treemap: rows of rectangles are filled along the shorter
+side of what is left as long as that brings them nearer to squares (:func:`treemap`). Cores of a
+kind then share their rectangle in rows whose heights go by how many cores a row has, so that all
+cores have the same area (:func:`cells`). Where components really lie is not modelled, and the die
+is drawn as a square.
 """
 
 from collections.abc import Sequence
@@ -88,7 +90,9 @@ def treemap(areas: Sequence[float], box: Box) -> list[Box]:
             length = area / depth
             upright = box.width >= box.height
             boxes.append(
-                Box(box.x, box.y + along, depth, length) if upright else Box(box.x + along, box.y, length, depth)
+                Box(box.x, box.y + along, depth, length)
+                if upright
+                else Box(box.x + along, box.y, length, depth)
             )
             along += length
         if box.width >= box.height:
@@ -111,29 +115,55 @@ def cells(box: Box, count: int) -> list[Box]:
 
 
 def _cluster_components(chip: Chip, areas: Areas[float]) -> list[Component]:
-    """The components of a chip of clusters: spare clusters are built, and a die may be larger than its parts."""
+    """The components of a chip of clusters: spare clusters are built, and a die may be larger than
+    its parts."""
     cluster, units, (built, _) = chip.clusters, chip.vectors, chip.built.clusters
     ports = f"ports of {cluster.port_bytes_per_cycle:g} bytes a cycle"
     links = f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way"
     lanes = f"{units.lanes} lanes, registers {show(units.register_bytes, 'B')}"
-    empty, sites = (die_mm2(chip) or 0.0) - areas.total, round(on_die(chip.hbm.stacks, chip.built.hbm))
-    stacks, memory = f"{chip.hbm.stacks} stacks, {show(chip.hbm.size_bytes, 'B')}", chip.hbm.bandwidth_bytes_per_s
+    empty, sites = (
+        (die_mm2(chip) or 0.0) - areas.total,
+        round(on_die(chip.hbm.stacks, chip.built.hbm)),
+    )
+    stacks, memory = (
+        f"{chip.hbm.stacks} stacks, {show(chip.hbm.size_bytes, 'B')}",
+        chip.hbm.bandwidth_bytes_per_s,
+    )
     components = [
-        Component("arrays", areas.arrays, "tensor", built * cluster.arrays, f"{cluster.rows} x {cluster.columns}"),
+        Component(
+            "arrays",
+            areas.arrays,
+            "tensor",
+            built * cluster.arrays,
+            f"{cluster.rows} x {cluster.columns}",
+        ),
         Component("lanes and control of a cluster", areas.vector, "vector", built, lanes),
-        Component("buffers of a cluster", areas.buffers, "buffer", built, show(cluster.operand_bytes, "B")),
-        Component("global buffer", areas.global_buffer, "buffer", 1, show(chip.global_buffer.size_bytes, "B")),
+        Component(
+            "buffers of a cluster", areas.buffers, "buffer", built, show(cluster.operand_bytes, "B")
+        ),
+        Component(
+            "global buffer",
+            areas.global_buffer,
+            "buffer",
+            1,
+            show(chip.global_buffer.size_bytes, "B"),
+        ),
         Component("on-chip network", areas.network, "network", 1, ports),
-        Component("HBM interface", areas.hbm, "hbm", max(1, sites), f"{stacks} at {show(memory, 'B/s')}"),
+        Component(
+            "HBM interface", areas.hbm, "hbm", max(1, sites), f"{stacks} at {show(memory, 'B/s')}"
+        ),
         Component("link interface", areas.links, "links", 1, links),
         Component("uncore", areas.uncore, "other", 1, "host interface, clocks, test"),
         Component("empty", empty, "other", 1, "so that the HBM stacks have die edge"),
     ]
-    return sorted((part for part in components if part.area_mm2 > 1e-9), key=lambda part: -part.area_mm2)
+    return sorted(
+        (part for part in components if part.area_mm2 > 1e-9), key=lambda part: -part.area_mm2
+    )
 
 
 def components_of(chip: Chip) -> list[Component]:
-    """The components of a chip that names a technology, largest first; cores have their buffers with them."""
+    """The components of a chip that names a technology, largest first; cores have their buffers
+    with them."""
     areas, tensor, vector = chip_areas(chip), chip.clusters, chip.vectors
     if chip.process is None or areas is None:
         raise AssertionError(f"{chip.name} names no technology")
@@ -181,17 +211,22 @@ def components_of(chip: Chip) -> list[Component]:
         ),
         Component("other", areas.uncore, "other", 1, "control, clocks, test, spare"),
     ]
-    return sorted((part for part in components if part.area_mm2 > 0), key=lambda part: -part.area_mm2)
+    return sorted(
+        (part for part in components if part.area_mm2 > 0), key=lambda part: -part.area_mm2
+    )
 
 
 def _shape(box: Box, component: Component, text: str, factor: float, moved: float) -> Shape:
     gap = min(0.25, box.width / 10, box.height / 10)
     x, y = (box.x + gap / 2) * factor, (box.y + gap / 2) * factor + moved
-    return Shape(x, y, (box.width - gap) * factor, (box.height - gap) * factor, component.colour, text)
+    return Shape(
+        x, y, (box.width - gap) * factor, (box.height - gap) * factor, component.colour, text
+    )
 
 
 def floor_plan(chip: Chip, others: Sequence[OtherDie]) -> FloorPlan:
-    """A chip to scale within the outlines of other areas; those that would dwarf it are not drawn."""
+    """A chip to scale within the outlines of other areas; those that would dwarf it are not
+    drawn."""
     components = components_of(chip)
     total = sum(component.area_mm2 for component in components)
     drawn = [die for die in others if total / MOST_BESIDE <= die.area_mm2 <= total * MOST_BESIDE]
@@ -203,9 +238,16 @@ def floor_plan(chip: Chip, others: Sequence[OtherDie]) -> FloorPlan:
         count = component.count if component.count <= MOST_CELLS else 1
         each = f"{component.area_mm2 / count:.3g} mm² each, " if count > 1 else ""
         text = f"{component.name}: {each}{component.area_mm2:.4g} mm² in all; {component.about}"
-        shapes += [_shape(cell, component, text, factor, SIDE * (1 - factor)) for cell in cells(box, count)]
+        shapes += [
+            _shape(cell, component, text, factor, SIDE * (1 - factor)) for cell in cells(box, count)
+        ]
     outlines = [
-        Outline(f"{die.name} {die.area_mm2:.0f} mm²", SIDE * sqrt(die.area_mm2 / most), bool(die.variant), die.variant)
+        Outline(
+            f"{die.name} {die.area_mm2:.0f} mm²",
+            SIDE * sqrt(die.area_mm2 / most),
+            bool(die.variant),
+            die.variant,
+        )
         for die in drawn
     ]
     text = ", ".join(f"{component.name} {component.area_mm2:.3g} mm²" for component in components)
@@ -218,7 +260,12 @@ def components_table(chip: Chip) -> Table:
     components = components_of(chip)
     total = sum(component.area_mm2 for component in components)
     rows: list[Sequence[Cell]] = [
-        (Swatch(part.title, part.colour), part.about, f"{part.area_mm2:.3g}", f"{part.area_mm2 / total:.0%}")
+        (
+            Swatch(part.title, part.colour),
+            part.about,
+            f"{part.area_mm2:.3g}",
+            f"{part.area_mm2 / total:.0%}",
+        )
         for part in components
     ]
     return Table(("Component", "One of them", "mm²", "Share"), rows, texts=2)

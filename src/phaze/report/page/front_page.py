@@ -1,8 +1,9 @@
 """The page of a front: how many designs are worth a look, and where the knee is.
 
-Plot and table are one: what a limit or an axis leaves in the plot is what the table pages through, and a pinned design
-is pinned in both. The knee of two metrics is the design farthest from the chord between the ends of their front, both
-axes scaled to 0..1. A design has its own address, ``#design=12``.
+Plot and table are one: what a limit or an axis leaves in the plot is what the table pages through,
+and a pinned design is pinned in both. The knee of two metrics is the design farthest from the chord
+between the ends of their front, both axes scaled to 0..1. A design has its own address,
+``#design=12``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,7 +65,8 @@ def metric_words(name: str) -> str:
 
 
 def _columns(document: Mapping[str, Any]) -> list[Column]:
-    """Metrics of the front, throughput first, then figures of its chips, then throughput for the second metric."""
+    """Metrics of the front, throughput first, then figures of its chips, then throughput for the
+    second metric."""
     points, metrics = document["points"], list(document["of"])
     columns = []
     for name in sorted(metrics, key=lambda name: name != "throughput"):
@@ -79,12 +81,17 @@ def _columns(document: Mapping[str, Any]) -> list[Column]:
     if "throughput" in metrics and len(metrics) > 1:
         first, second = columns[:2]
         values = first.values / second.values
-        columns.append(Column(f"throughput a {second.unit}", f"{first.unit} a {second.unit}", values, more=True))
+        columns.append(
+            Column(
+                f"throughput a {second.unit}", f"{first.unit} a {second.unit}", values, more=True
+            )
+        )
     return columns
 
 
 def knee_of(up: Column, across: Column) -> int:
-    """The design of the two-metric front farthest from the chord between its ends, axes scaled to 0..1."""
+    """The design of the two-metric front farthest from the chord between its ends, axes scaled to
+    0..1."""
     y = up.values * (1 if up.more else -1)
     x = across.values * (-1 if across.more else 1)
     order = np.lexsort((-y, x))
@@ -107,7 +114,9 @@ def _named_designs(columns: Sequence[Column]) -> list[NamedDesign]:
     least = int(np.argmin(across.values))
     named.setdefault(least, (f"Least {across.name}", f"The least {across.name} of all."))
     if last.name.startswith("throughput a "):
-        named.setdefault(int(np.argmax(last.values)), (f"Most {last.name}", f"The best {last.name}."))
+        named.setdefault(
+            int(np.argmax(last.values)), (f"Most {last.name}", f"The best {last.name}.")
+        )
     return [NamedDesign(title, why, place) for place, (title, why) in named.items()]
 
 
@@ -120,9 +129,13 @@ def _cards(named: Sequence[NamedDesign], columns: Sequence[Column]) -> Cards:
     cards = []
     for design in named:
         rows: list[tuple[str, Cell]] = [
-            (column.name, f"{digits(column.values[design.place])} {column.unit}") for column in columns[:4]
+            (column.name, f"{digits(column.values[design.place])} {column.unit}")
+            for column in columns[:4]
         ]
-        rows += [("plot", Pin("pin", design.place)), ("page", Link("Open the design", _address(design.place)))]
+        rows += [
+            ("plot", Pin("pin", design.place)),
+            ("page", Link("Open the design", _address(design.place))),
+        ]
         cards.append(Card(design.title, [Figures(rows, notes=[design.why], paired=True)]))
     return Cards(cards)
 
@@ -134,7 +147,10 @@ def _gap(document: Mapping[str, Any], point: Mapping[str, Any]) -> float:
 
 def _plans(point: Mapping[str, Any]) -> str:
     return "; ".join(
-        f"{model['name']}: {split_words(model)}, microbatch {model['microbatch']}, recompute {model['recompute']}"
+        (
+            f"{model['name']}: {split_words(model)}, microbatch {model['microbatch']}, "
+            f"recompute {model['recompute']}"
+        )
         for model in point["models"]
     )
 
@@ -146,8 +162,16 @@ def _title(document: Mapping[str, Any], columns: Sequence[Column]) -> str:
     knee = knee_of(up, across)
     share = up.values[knee] / up.values.max() if up.more else up.values.min() / up.values[knee]
     where = f"{digits(across.values[knee])} {across.unit}"
-    many = f"{count:,} of {proof['units']:,} designs are worth a look" if count > 1 else "One design beats all others"
-    return many if count < 3 else f"{many}; the knee is {where} with {100 * share:.0f} % of the best {up.name}."
+    many = (
+        f"{count:,} of {proof['units']:,} designs are worth a look"
+        if count > 1
+        else "One design beats all others"
+    )
+    return (
+        many
+        if count < 3
+        else f"{many}; the knee is {where} with {100 * share:.0f} % of the best {up.name}."
+    )
 
 
 def _proved(proof: Mapping[str, Any]) -> str:
@@ -165,30 +189,43 @@ def _design(
 ) -> Variant:
     """One design whole, and where its own page is; ``page`` is its address, if it is served."""
     point = document["points"][place]
-    rows: list[tuple[str, Cell]] = [(column.label, digits(column.values[place])) for column in columns]
+    rows: list[tuple[str, Cell]] = [
+        (column.label, digits(column.values[place])) for column in columns
+    ]
     rows.append(("proved to", gap_text(_gap(document, point))))
     if page is not None:
         rows.append(("page", Link("Its own page", page)))
     return Variant(str(place), title, [Figures(rows, title, notes=[_plans(point)], paired=True)])
 
 
-def _table(document: Mapping[str, Any], columns: Sequence[Column], tags: Mapping[int, str]) -> Table:
+def _table(
+    document: Mapping[str, Any], columns: Sequence[Column], tags: Mapping[int, str]
+) -> Table:
     """Every design: pinned here and in the plot alike."""
     rows: list[Sequence[Cell]] = []
     for place, point in enumerate(document["points"]):
         name = Link(str(point["chip"]["name"]), _address(place), tags.get(place, ""))
-        figures = [Number(digits(column.values[place]), float(column.values[place])) for column in columns]
-        rows.append((Pin("", place), name, *figures, gap_text(_gap(document, point)), _plans(point)))
+        figures = [
+            Number(digits(column.values[place]), float(column.values[place])) for column in columns
+        ]
+        rows.append(
+            (Pin("", place), name, *figures, gap_text(_gap(document, point)), _plans(point))
+        )
     heads = ("Pin", "Design", *(column.label for column in columns), "proved to", "Plan")
     shown = 2 + len(document["of"])
     return Table(heads, rows, "Designs", texts=2, sorted_by=2, narrow=shown)
 
 
-def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS, where: str = "FOLDER") -> str:
-    """The page of a ``phaze.front/1`` document; ``links`` are addresses of pages of single designs, where they are
-    served, and ``where`` is the front's folder."""
+def front_page(
+    document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS, where: str = "FOLDER"
+) -> str:
+    """The page of a ``phaze.front/1`` document; ``links`` are addresses of pages of single designs,
+    where they are served, and ``where`` is the front's folder."""
     columns, proof, warning = _columns(document), document["certificate"], front_warning(document)
-    named, names = _named_designs(columns), [str(point["chip"]["name"]) for point in document["points"]]
+    named, names = (
+        _named_designs(columns),
+        [str(point["chip"]["name"]) for point in document["points"]],
+    )
     tags = {design.place: design.title for design in named}
     plot = DesignPlot(
         columns,
@@ -205,7 +242,8 @@ def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS,
         title = f"{name}: {tags[place]}" if place in tags else name
         designs.append(_design(document, columns, place, links.get(place), title))
     own_page = (
-        f"A design's own page, with the chip to scale, time, memory and timeline: phaze report {where} --design N"
+        "A design's own page, with the chip to scale, time, memory and timeline: phaze "
+        f"report {where} --design N"
     )
     sections: list[Section] = [
         Notes([_proved(proof)], _title(document, columns)),
@@ -225,11 +263,21 @@ def front_page(document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS,
 def _proof(document: Mapping[str, Any], where: str) -> Group:
     """What is proved and how every chip was decided, and what the front holds under."""
     proof = document["certificate"]
-    limits = ", ".join(f"{metric_words(name)} {value:g}" for name, value in document["within"].items())
+    limits = ", ".join(
+        f"{metric_words(name)} {value:g}" for name, value in document["within"].items()
+    )
     links = (document["cluster"] or {}).get("links")
-    facts = [*front_facts(document), *([("limits", limits)] if limits else []), *([("note", links)] if links else [])]
+    facts = [
+        *front_facts(document),
+        *([("limits", limits)] if limits else []),
+        *([("note", links)] if links else []),
+    ]
     checked = f"phaze verify {where} checks it by code that the search does not use."
     lines = [f"{_proved(proof)} The proof is of phaze's cost model, not of silicon.", checked]
     table = replace(proof_table(proof, "chips with memories"), title="")
-    sections: list[Section] = [Notes(lines), Group([table], folded="How every chip was decided"), Figures(facts)]
+    sections: list[Section] = [
+        Notes(lines),
+        Group([table], folded="How every chip was decided"),
+        Figures(facts),
+    ]
     return Group(sections, "What is proved")

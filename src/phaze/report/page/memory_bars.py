@@ -1,6 +1,7 @@
 """Memory of every stage by cause against the memory of a device.
 
-Causes are those that the plan states: those of phaze have their colour and words, any other is shown under its name.
+Causes are those that the plan states: those of phaze have their colour and words, any other is
+shown under its name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,11 +36,18 @@ def _looks(stages: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Colour, str]]
     return looks
 
 
-def _bar(number: int, stage: Mapping[str, Any], looks: Mapping[str, tuple[Colour, str]], device: DeviceMemory) -> Bar:
+def _bar(
+    number: int,
+    stage: Mapping[str, Any],
+    looks: Mapping[str, tuple[Colour, str]],
+    device: DeviceMemory,
+) -> Bar:
     pieces, hbm = list[Piece](), device.hbm_bytes
     if device.headroom > 0:
         free = device.kept_free_bytes
-        pieces.append(Piece(hbm - free, free, "room", f"kept free for fragmentation: {show(free, 'B')}"))
+        pieces.append(
+            Piece(hbm - free, free, "room", f"kept free for fragmentation: {show(free, 'B')}")
+        )
     filled = 0.0
     for term, (colour, name) in looks.items():
         size = float(stage["memory"].get(term, 0.0))
@@ -63,11 +71,15 @@ def memory_bars(plan: Mapping[str, Any], device: DeviceMemory) -> Bars:
     largest = max(terms, key=lambda term: float(terms[term]))
     free = f" Shaded: the {100 * headroom:.3g} % kept free." if headroom else ""
     caption = (
-        f"Stage {fullest} is the fullest, {show(need, 'B')} of {show(hbm_bytes, 'B')} a device; its largest part is "
-        f"{looks[largest][1] if largest in looks else largest}, {show(float(terms[largest]), 'B')}. The line is the "
+        f"Stage {fullest} is the fullest, {show(need, 'B')} of {show(hbm_bytes, 'B')} a "
+        "device; its largest part is "
+        f"{looks[largest][1] if largest in looks else largest}, "
+        f"{show(float(terms[largest]), 'B')}. The line is the "
         f"memory of a device.{free}"
     )
     legend: list[tuple[Colour, str]] = [*looks.values()]
     legend += [("room", "kept free")] if headroom else []
     rows = [_bar(number, stage, looks, device) for number, stage in enumerate(stages)]
-    return Bars(rows, "Memory", caption, scale=max(hbm_bytes, need) * 1.02, legend=legend, look="tall")
+    return Bars(
+        rows, "Memory", caption, scale=max(hbm_bytes, need) * 1.02, legend=legend, look="tall"
+    )

@@ -1,4 +1,5 @@
-"""Every model of a search on its chip, and those that it was not searched for: throughput, ratio, regret, plan."""
+"""Every model of a search on its chip, and those that it was not searched for: throughput, ratio,
+regret, plan."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +20,11 @@ NOTHING = 0.001
 
 def whole_plan(model: Mapping[str, Any]) -> dict[str, Any]:
     """The plan of a model's table, with what the table says of it."""
-    stated = {key: model[key] for key in ("microbatch", "zero", "sequence_parallel", "offloaded_bytes") if key in model}
+    stated = {
+        key: model[key]
+        for key in ("microbatch", "zero", "sequence_parallel", "offloaded_bytes")
+        if key in model
+    }
     return {**model["plan"], **stated}
 
 
@@ -37,7 +42,11 @@ def _ratio(throughput_per_s: float | None, base: float | None) -> str:
 
 
 def _searched(
-    model: Mapping[str, Any], story: Story, base: float | None, regret: float | None, alone: tuple[str, str]
+    model: Mapping[str, Any],
+    story: Story,
+    base: float | None,
+    regret: float | None,
+    alone: tuple[str, str],
 ) -> tuple[str, ...]:
     """A model that the chip was searched for."""
     chip, lost = alone
@@ -88,7 +97,9 @@ def _rows(
     bases = (None,) * len(stories) if comparison is None else comparison.throughputs
     rows = []
     for model, story, base, regret in zip(result["models"], stories, bases, regrets, strict=True):
-        rows.append(_searched(model, story, base, regret, regret_words(alone.get(model["name"]), chip)))
+        rows.append(
+            _searched(model, story, base, regret, regret_words(alone.get(model["name"]), chip))
+        )
     if explanation is not None:
         others = {} if comparison is None else _rates_on(explanation, comparison.key)
         for held_out in explanation.held_out:
@@ -111,12 +122,17 @@ def models_table(
 ) -> Table:
     """Every model beside one baseline, without columns of which nothing is known."""
     rows = _rows(result, stories, comparison, explanation)
-    names = [*TEXTS, *(f"vs {comparison.name}" if comparison and it == "vs baseline" else it for it in NUMBERS)]
+    names = [
+        *TEXTS,
+        *(f"vs {comparison.name}" if comparison and it == "vs baseline" else it for it in NUMBERS),
+    ]
     stated = [number for number in range(len(names)) if any(row[number] != "-" for row in rows)]
     cells = [[row[number] for number in stated] for row in rows]
     texts = sum(number < len(TEXTS) for number in stated)
     title = "Models" if len(rows) > 1 else "The model"
-    return Table([names[number] for number in stated], cells, title, _lead(explanation), texts=texts)
+    return Table(
+        [names[number] for number in stated], cells, title, _lead(explanation), texts=texts
+    )
 
 
 def _lead(explanation: ExplanationTable | None) -> str:
@@ -127,11 +143,21 @@ def _lead(explanation: ExplanationTable | None) -> str:
     if explanation.alone:
         worst = max(explanation.alone, key=lambda model: model.regret)
         several = len(explanation.alone) > 1
-        shared = "One chip for all costs nothing" if several else "It is as good as a chip of its own"
-        lost = f"{shared}: no model has a chip of its own in this space that is more than {100 * NOTHING:g} % faster."
+        shared = (
+            "One chip for all costs nothing" if several else "It is as good as a chip of its own"
+        )
+        lost = (
+            f"{shared}: no model has a chip of its own in this space that is more than "
+            f"{100 * NOTHING:g} % faster."
+        )
         if worst.regret > NOTHING:
-            lost = f"{worst.name} loses most: {worst.chip} would train it {100 * worst.regret:.1f} % faster."
+            lost = (
+                f"{worst.name} loses most: {worst.chip} would train it "
+                f"{100 * worst.regret:.1f} % faster."
+            )
         sentences.append(lost)
     if explanation.held_out:
-        sentences.append("Held-out models were not part of the search: the same chip, devices and global batch.")
+        sentences.append(
+            "Held-out models were not part of the search: the same chip, devices and global batch."
+        )
     return " ".join(sentences)

@@ -1,4 +1,5 @@
-"""A plan as its page tells it first: does it fit, how fast, what does it cost, is it worth changing."""
+"""A plan as its page tells it first: does it fit, how fast, what does it cost, is it worth
+changing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +60,9 @@ def badges(plan: Mapping[str, Any]) -> tuple[str, ...]:
     words += [f"microbatch {plan['microbatch']}"]
     words += [f"ZeRO-{plan['zero']}"] if plan.get("zero") else []
     words += ["sequence parallel"] if plan.get("sequence_parallel") else []
-    words += [text for text in shared_words(plan) if plan.get("shard") and text.startswith("hybrid")]
+    words += [
+        text for text in shared_words(plan) if plan.get("shard") and text.startswith("hybrid")
+    ]
     words.append(f"recompute {', '.join(modes)}")
     return (*words, *([offload_words(plan)] if offload_words(plan) else []))
 
@@ -71,8 +74,9 @@ def short_words(plan: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Whether a plan fits: the memory of its fullest stage, what that leaves of a device, and the chance that it fits
-    with the error of such estimates. It fits if that is at least nine in ten, likely fits if at least seven in ten."""
+    """Whether a plan fits: the memory of its fullest stage, what that leaves of a device, and the
+    chance that it fits with the error of such estimates. It fits if that is at least nine in ten,
+    likely fits if at least seven in ten."""
 
     used_bytes: float
     device: DeviceMemory
@@ -103,13 +107,21 @@ class Fit:
         pieces = [Piece(hbm, max(0.0, scale - hbm), "over")]
         if free:
             pieces.append(Piece(hbm - free, free, "room"))
-        pieces += [Piece(0.0, used, "tensor"), Piece(used, usual - used, "other"), Piece(hbm, 0.006 * scale, "ink")]
-        rows = [("left", f"{self.left}, {percent(self.left_share)}"), ("chance that it fits", percent(self.chance))]
+        pieces += [
+            Piece(0.0, used, "tensor"),
+            Piece(used, usual - used, "other"),
+            Piece(hbm, 0.006 * scale, "ink"),
+        ]
+        rows = [
+            ("left", f"{self.left}, {percent(self.left_share)}"),
+            ("chance that it fits", percent(self.chance)),
+        ]
         rows += [("kept free", percent(self.device.headroom))] if free else []
         over = "more than a device has" if worst > hbm else "still within a device"
         note = (
             f"Memory estimates are off by {percent(self.band['median'])} in the median (grey) and "
-            f"{percent(self.band['ninetieth'])} in the 90th percentile of {self.band['rows']}: then it needs "
+            f"{percent(self.band['ninetieth'])} in the 90th percentile of "
+            f"{self.band['rows']}: then it needs "
             f"{gib(worst)}, {over}."
         )
         text = f"{gib(used)} of {gib(hbm)} used; {gib(usual)} with the median error"
@@ -157,7 +169,10 @@ def cost_card(plan: Mapping[str, Any], chip: Chip, devices: int) -> Card:
     if run is None:
         pace = Pace(int(plan["batch"]) * int(plan["sequence"]), float(plan["batch_s"]), devices)
         run = training_run(Budget(USUAL_TOKENS, load_terms("default")), pace, chip)
-    hours, pue = float(run["device_hours"]) or 1.0, float(run["terms"]["power_usage_effectiveness"]) or 1.0
+    hours, pue = (
+        float(run["device_hours"]) or 1.0,
+        float(run["terms"]["power_usage_effectiveness"]) or 1.0,
+    )
     carbon = "" if run["kgco2e"] is None else f", {digits(run['kgco2e'])} kg CO2e"
     price = f"{run['usd_basis']}; "
     if run["usd"] is None:
@@ -193,15 +208,21 @@ class Gain:
     def card(self) -> Card:
         """The steps of both as bars."""
         return Card(
-            "Is it worth changing?", [Lead(self.figure, self.unit), self.bars, Notes([self.note], look="small")]
+            "Is it worth changing?",
+            [Lead(self.figure, self.unit), self.bars, Notes([self.note], look="small")],
         )
 
 
 def gain_of(
-    key: str, plans: Sequence[tuple[str, str, float]], bound_s: float, proof: str, run: Mapping[str, Any] | None
+    key: str,
+    plans: Sequence[tuple[str, str, float]],
+    bound_s: float,
+    proof: str,
+    run: Mapping[str, Any] | None,
 ) -> Gain:
-    """A plan among all others, each (key, name, step); ``proof``: what is proved of the best one, ``run`` is what a
-    training run takes with this one. The comparison that the figure names has no second figure in its row."""
+    """A plan among all others, each (key, name, step); ``proof``: what is proved of the best one,
+    ``run`` is what a training run takes with this one. The comparison that the figure names has no
+    second figure in its row."""
     steps = {other: step_s for other, _, step_s in plans}
     step_s = steps[key]
     baselines = ("against", "thumb", "experts") if key == "best" else ("best",)
@@ -222,4 +243,6 @@ def gain_of(
     if run is not None and faster > 0:
         usd = "" if run["usd"] is None else f" and {digits(float(run['usd']) * faster)} USD"
         saved = f"It saves {digits(float(run['days']) * faster)} days{usd}. "
-    return Gain(_slower(1 + faster), f"throughput over {BASELINES[baseline]}", bars, f"{saved}{proof}")
+    return Gain(
+        _slower(1 + faster), f"throughput over {BASELINES[baseline]}", bars, f"{saved}{proof}"
+    )

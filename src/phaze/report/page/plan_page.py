@@ -1,8 +1,9 @@
 """The page of a plan on hardware that exists: can I launch this tonight?
 
-First whether it fits, how fast it is, what it costs and what it gains; then the launch flags, since they are what the
-reader came to take away; then time, memory, timeline, the alternatives that switch the whole page, and how far to
-trust all of it. A chip that one cannot change has no floor plan here.
+First whether it fits, how fast it is, what it costs and what it gains; then the launch flags, since
+they are what the reader came to take away; then time, memory, timeline, the alternatives that
+switch the whole page, and how far to trust all of it. A chip that one cannot change has no floor
+plan here.
 """
 
 import shlex
@@ -55,14 +56,16 @@ from phaze.units import digits, show
 
 LaunchTexts = Mapping[str, tuple[LaunchText, ...]]
 NO_WHAT_IF = (
-    "Other devices, batches, sequences and chips were not planned: phaze plan ... --what-if --html plan.html adds them "
+    "Other devices, batches, sequences and chips were not planned: phaze plan ... "
+    "--what-if --html plan.html adds them "
     "(a plan each)."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPlan:
-    """A plan of the document: its job, its times taken apart, whether it fits, what it gains, its launch files."""
+    """A plan of the document: its job, its times taken apart, whether it fits, what it gains, its
+    launch files."""
 
     plan: NamedPlan
     opened: Reopened
@@ -90,14 +93,23 @@ def _headroom(document: Mapping[str, Any]) -> float:
 
 def _shown_plans(document: Mapping[str, Any], where: str, texts: LaunchTexts) -> list[ShownPlan]:
     plans = plans_in(document)
-    first, steps = plans[0].document, [(plan.key, plan.name, float(plan.document["batch_s"])) for plan in plans]
+    first, steps = (
+        plans[0].document,
+        [(plan.key, plan.name, float(plan.document["batch_s"])) for plan in plans],
+    )
     shown = []
     for plan in plans:
         opened = reopened(plan.document, where)
         job, setting = opened.job, opened.setting
         story = planned(opened.model, setting, plan.document, job.devices, job.batch, where)
-        bound_s = float(first["lower_bound_s"]) if first.get("proved") is True else float(plan.document["batch_s"])
-        gain = gain_of(plan.key, steps, bound_s, short_proof(first), plan.document.get("training_run"))
+        bound_s = (
+            float(first["lower_bound_s"])
+            if first.get("proved") is True
+            else float(plan.document["batch_s"])
+        )
+        gain = gain_of(
+            plan.key, steps, bound_s, short_proof(first), plan.document.get("training_run")
+        )
         device = DeviceMemory(float(setting.chip.hbm.size_bytes), _headroom(first))
         fit = fit_of(plan.document, device, setting.stack.saves)
         shown.append(ShownPlan(plan, opened, story, fit, gain, texts.get(plan.key, ())))
@@ -126,7 +138,9 @@ def _first_screen(shown: ShownPlan, band: float | None, warnings: Sequence[str])
         *([Notes(warnings, look="warning")] if warnings else []),
         Cards(cards),
     ]
-    name = f"{shown.plan.name}: {short_words(shown.document)}, {show(shown.document['batch_s'], 's')}"
+    name = (
+        f"{shown.plan.name}: {short_words(shown.document)}, {show(shown.document['batch_s'], 's')}"
+    )
     return Variant(shown.plan.key, name, sections)
 
 
@@ -167,7 +181,11 @@ def _details(shown: ShownPlan) -> Variant:
 def _launch_words(shown: ShownPlan) -> str:
     if not shown.launches:
         return "not tried"
-    names = [f"{it.name} (deviates)" if it.deviations else it.name for it in shown.launches if not it.refused]
+    names = [
+        f"{it.name} (deviates)" if it.deviations else it.name
+        for it in shown.launches
+        if not it.refused
+    ]
     return ", ".join(names) or f"none: {shown.launches[0].refused}"
 
 
@@ -183,7 +201,9 @@ def _alternatives(plans: Sequence[ShownPlan]) -> list[Section]:
             part_words(loss) if loss else "-",
             _launch_words(shown),
             show(document["batch_s"], "s"),
-            "best" if key == "best" else f"{100 * (float(document['batch_s']) / best_s - 1):+.1f} %",
+            "best"
+            if key == "best"
+            else f"{100 * (float(document['batch_s']) / best_s - 1):+.1f} %",
             digits(float(document["tokens_per_s_per_device"])),
             f"{100 * document['mfu']:.1f} %",
             shown.fit.left,
@@ -193,9 +213,12 @@ def _alternatives(plans: Sequence[ShownPlan]) -> list[Section]:
     columns = ("Plan", "Loses most by", "Launch", "Step", "vs best", rate, "MFU", "Memory left")
     sections: list[Section] = [Table(columns, tables[True], texts=3)] if tables[True] else []
     if tables[False]:
-        sections.append(Table(columns, tables[False], "No framework here can launch these", texts=3))
+        sections.append(
+            Table(columns, tables[False], "No framework here can launch these", texts=3)
+        )
     caption = (
-        "The best plan of each different choice, and what people usually run. Choosing one shows it on the whole page."
+        "The best plan of each different choice, and what people usually run. Choosing one "
+        "shows it on the whole page."
     )
     return [Group(sections, "Alternatives", caption)]
 
@@ -209,7 +232,9 @@ def _command(job: JobTable, document: Mapping[str, Any]) -> str:
         words += ["--model", str(job.model or job.graph)]
     words += ["--chip", job.chip, "--devices", str(job.devices), "--batch", str(job.batch)]
     words += ["--cluster", job.cluster, "--stack", job.stack]
-    words += ["--sequence", str(job.sequence)] if job.sequence is not None and job.family is None else []
+    words += (
+        ["--sequence", str(job.sequence)] if job.sequence is not None and job.family is None else []
+    )
     words += ["--datasheet"] if job.basis == "datasheet" else []
     words += ["--precision", job.precision]
     words += option_words(document["job"].get("restricted") or {})
@@ -226,9 +251,17 @@ def _sentence(note: str) -> str:
 
 def _accuracy(document: Mapping[str, Any]) -> list[str]:
     trust = document["constants"]
-    band = f"within {trust['band']:.0%} of measured steps in 8 of 10" if trust["band"] else "at peak, without a band"
+    band = (
+        f"within {trust['band']:.0%} of measured steps in 8 of 10"
+        if trust["band"]
+        else "at peak, without a band"
+    )
     origin = trust.get("band_of")
-    runs = f" ({origin['runs']:,} runs of {origin['sources']} sources, held back: {origin['kind']})" if origin else ""
+    runs = (
+        f" ({origin['runs']:,} runs of {origin['sources']} sources, held back: {origin['kind']})"
+        if origin
+        else ""
+    )
     lines = [f"Times rest on {trust['basis']} constants, {band}{runs}."]
     rate = constants_text(trust)
     if rate:
@@ -237,7 +270,8 @@ def _accuracy(document: Mapping[str, Any]) -> list[str]:
     if left:
         error = left["band"]
         lines.append(
-            f"Memory is off by {error['median']:.1%} in the median and {error['ninetieth']:.0%} in the 90th percentile "
+            f"Memory is off by {error['median']:.1%} in the median and "
+            f"{error['ninetieth']:.0%} in the 90th percentile "
             f"({error.get('rows') or 'measured runs'})."
         )
     if document.get("proved") is True:
@@ -249,7 +283,11 @@ def _accuracy(document: Mapping[str, Any]) -> list[str]:
 def _trust(opened: Reopened, document: Mapping[str, Any]) -> Group:
     setting = opened.setting
     links = cluster_document(setting.cluster, setting.chip)["links"]
-    assumed = [flops_text(document, setting.precision), *document["approximations"], *([links] if links else [])]
+    assumed = [
+        flops_text(document, setting.precision),
+        *document["approximations"],
+        *([links] if links else []),
+    ]
     sections: list[Section] = [
         Group(
             [
@@ -267,11 +305,16 @@ def _what_if(document: Mapping[str, Any]) -> Section:
     groups = what_if_sections(document)
     if not groups:
         return Notes([NO_WHAT_IF], "What if")
-    caption = f"Every row is planned anew, so its split changes with it. Bars: {unit_of(document)}/s a device."
+    caption = (
+        "Every row is planned anew, so its split changes with it. Bars: "
+        f"{unit_of(document)}/s a device."
+    )
     return Group(groups, "What if", caption)
 
 
-def plan_page_sections(document: Mapping[str, Any], where: str, texts: LaunchTexts) -> list[Section]:
+def plan_page_sections(
+    document: Mapping[str, Any], where: str, texts: LaunchTexts
+) -> list[Section]:
     """What the page of a plan shows."""
     plans = _shown_plans(document, where, texts)
     opened, band = plans[0].opened, plans[0].document["constants"]["band"]
@@ -289,7 +332,8 @@ def plan_page_sections(document: Mapping[str, Any], where: str, texts: LaunchTex
 
 
 def plan_page(document: Mapping[str, Any], where: str, texts: LaunchTexts | None = None) -> str:
-    """The page of a document ``phaze.plan/1`` that carries its job; ``texts`` are the launch files of its plans."""
+    """The page of a document ``phaze.plan/1`` that carries its job; ``texts`` are the launch files
+    of its plans."""
     require_job_plan(document, where)
     sections = plan_page_sections(document, where, texts or {})
     opened = reopened(document, where)

@@ -1,7 +1,7 @@
 """Which of very many designs are drawn.
 
-Beyond ``MOST`` designs those that lie in the same cell of a grid over all figures are drawn as one, which says for how
-many it stands; exact ones and fronts are always kept.
+Beyond ``MOST`` designs those that lie in the same cell of a grid over all figures are drawn as one,
+which says for how many it stands; exact ones and fronts are always kept.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,9 @@ def front(axis: Floats, height: Floats) -> Integers:
     return np.asarray(order[first], dtype=np.int64)
 
 
-def thinned(columns: Sequence[Column], exact: NDArray[np.bool_], best: int) -> tuple[Integers, Integers]:
+def thinned(
+    columns: Sequence[Column], exact: NDArray[np.bool_], best: int
+) -> tuple[Integers, Integers]:
     """The designs that are drawn, and for how many each stands; the first column is the height."""
     count = len(exact)
     if count <= MOST:
@@ -44,8 +46,12 @@ def thinned(columns: Sequence[Column], exact: NDArray[np.bool_], best: int) -> t
         key = np.zeros(count, np.int64)
         for column in columns:
             low, high = float(column.values.min()), float(column.values.max())
-            key = key * cells + np.minimum(cells - 1, levels(column.values, low, high) * cells // (LEVELS + 1))
-        _, first, which, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+            key = key * cells + np.minimum(
+                cells - 1, levels(column.values, low, high) * cells // (LEVELS + 1)
+            )
+        _, first, which, size = np.unique(
+            key, return_index=True, return_inverse=True, return_counts=True
+        )
         index = np.union1d(first, np.flatnonzero(always))
         if len(index) <= MOST or cells <= 4:
             extra = ~np.isin(index, first)

@@ -1,8 +1,9 @@
-"""Pages from templates: every value is escaped by the template engine, style and scripts are allowed by their hashes.
+"""Pages from templates: every value is escaped by the template engine, style and scripts are
+allowed by their hashes.
 
-A page is one file. Its content policy loads nothing and obeys one style and one script, both by SHA-256; numbers for
-the script stand in an element that no browser runs. Templates write no ``style`` attribute: lengths of bars are
-attributes of SVG, colours are classes.
+A page is one file. Its content policy loads nothing and obeys one style and one script, both by
+SHA-256; numbers for the script stand in an element that no browser runs. Templates write no
+``style`` attribute: lengths of bars are attributes of SVG, colours are classes.
 """
 
 from base64 import b64encode
@@ -19,7 +20,8 @@ from phaze.documents import dumps
 from phaze.report.sections import Cell
 from phaze.units import show, show_count
 
-# The colours of page.css that marks and drawings take by class: f-NAME fills, b-NAME is a background.
+# The colours of page.css that marks and drawings take by class: f-NAME fills, b-NAME is a
+# background.
 COLOURS = (
     *("tensor", "vector", "buffer", "network", "hbm", "links", "other", "good", "bad"),
     *("forward", "backward", "weight", "sync"),
@@ -46,7 +48,9 @@ def asset(name: str) -> str:
 
 def style() -> str:
     """The style of all pages."""
-    tints = "".join(f".f-{name}{{fill:var(--{name})}}.b-{name}{{background:var(--{name})}}" for name in COLOURS)
+    tints = "".join(
+        f".f-{name}{{fill:var(--{name})}}.b-{name}{{background:var(--{name})}}" for name in COLOURS
+    )
     return asset("page.css") + tints
 
 
@@ -87,9 +91,12 @@ def rendered(
     *,
     served: bool = False,
 ) -> str:
-    """A page from its template, what it tells, the scripts it needs and the numbers these draw from."""
+    """A page from its template, what it tells, the scripts it needs and the numbers these draw
+    from."""
     looks = style()
-    program = '"use strict";\n' + "".join(f"{{\n{asset(name)}}}\n" for name in ("page.js", *scripts))
+    program = '"use strict";\n' + "".join(
+        f"{{\n{asset(name)}}}\n" for name in ("page.js", *scripts)
+    )
     page = _environment().get_template(template)
     return page.render(
         **context,

@@ -21,7 +21,10 @@ FEW = 1000
 
 def packed(values: NDArray[Any], width: int) -> dict[str, Any]:
     """Whole numbers of ``width`` bytes, little-endian, as text."""
-    return {"bytes": width, "data": b64encode(np.ascontiguousarray(values).astype(f"<u{width}").tobytes()).decode()}
+    return {
+        "bytes": width,
+        "data": b64encode(np.ascontiguousarray(values).astype(f"<u{width}").tobytes()).decode(),
+    }
 
 
 def levels(values: Floats, least: float, most: float) -> NDArray[np.int64]:
@@ -36,7 +39,14 @@ def _column(column: Column) -> dict[str, Any]:
     if len(column.values) > FEW:
         figures = {"least": least, "most": most, **packed(levels(column.values, least, most), 2)}
     zero = {"floor": 0} if column.bound and column.more else {}
-    return {"name": column.name, "unit": column.unit, "more": column.more, "bound": column.bound, **zero, **figures}
+    return {
+        "name": column.name,
+        "unit": column.unit,
+        "more": column.more,
+        "bound": column.bound,
+        **zero,
+        **figures,
+    }
 
 
 def _names(plot: DesignPlot) -> dict[str, Any]:
@@ -53,7 +63,11 @@ def plot_numbers(plot: DesignPlot) -> dict[str, Any]:
     for parameter in plot.parameters:
         width = 1 if len(parameter.values) < 256 else 2
         fields.append(
-            {"name": parameter.name, "values": list(parameter.values), **packed(parameter.which, width)},
+            {
+                "name": parameter.name,
+                "values": list(parameter.values),
+                **packed(parameter.which, width),
+            },
         )
     return {
         "columns": [_column(column) for column in plot.columns],
@@ -72,7 +86,8 @@ def plot_numbers(plot: DesignPlot) -> dict[str, Any]:
 
 
 def timeline_numbers(section: Timeline, colours: Mapping[BlockKind, str]) -> dict[str, Any]:
-    """What the script of a timeline draws: every block by lane, start, length, kind, and its words by their place."""
+    """What the script of a timeline draws: every block by lane, start, length, kind, and its words
+    by their place."""
     words: dict[tuple[str, str], int] = {}
     kinds = list(colours)
     lanes, times, looks, names = [], [], [], []

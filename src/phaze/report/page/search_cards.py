@@ -1,4 +1,5 @@
-"""The answer of a search as its page tells it first: better than what, could it be built, how flat, how sure."""
+"""The answer of a search as its page tells it first: better than what, could it be built, how flat,
+how sure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,15 +28,29 @@ def chip_words(result: Mapping[str, Any]) -> str:
     lanes = f"{int(chip['lanes']):,} lanes"
     shape = f"{chip['rows']} × {chip['columns']}"
     if clusters:
-        cores = f"{clusters['count']} clusters of {clusters['arrays']} systolic arrays of {shape} and {lanes}"
+        cores = (
+            f"{clusters['count']} clusters of {clusters['arrays']} systolic arrays of "
+            f"{shape} and {lanes}"
+        )
     else:
         arrays = counted(int(chip["tensor_cores"]), "systolic array")
-        cores = f"{arrays} of {shape} and {counted(int(chip['vector_cores']), 'vector core')} of {lanes}"
+        cores = (
+            f"{arrays} of {shape} and {counted(int(chip['vector_cores']), 'vector core')} of "
+            f"{lanes}"
+        )
     memory = f"{show(chip['hbm_bytes'], 'B')} of HBM at {show(chip['hbm_bytes_per_s'], 'B/s')}"
-    peak, buffer = f"{digits(chip['peak_flops'] / 1e12)} TFLOP/s", show(chip["global_buffer_bytes"], "B")
-    sustained, rated = f"{chip['clock_hz'] / 1e9:.3g}", f"{(clusters or chip)['clock_hz'] / 1e9:.3g}"
+    peak, buffer = (
+        f"{digits(chip['peak_flops'] / 1e12)} TFLOP/s",
+        show(chip["global_buffer_bytes"], "B"),
+    )
+    sustained, rated = (
+        f"{chip['clock_hz'] / 1e9:.3g}",
+        f"{(clusters or chip)['clock_hz'] / 1e9:.3g}",
+    )
     clock = (
-        f"{rated} GHz ({peak})" if sustained == rated else f"{rated} GHz ({peak}), of which {sustained} GHz are held"
+        f"{rated} GHz ({peak})"
+        if sustained == rated
+        else f"{rated} GHz ({peak}), of which {sustained} GHz are held"
     )
     return f"{cores} at {clock}, {buffer} global buffer, {memory}."
 
@@ -43,12 +58,16 @@ def chip_words(result: Mapping[str, Any]) -> str:
 def title_of(result: Mapping[str, Any], comparison: BaselineComparison | None) -> str:
     """The answer in one sentence."""
     chip, models, setting = result["chip"], result["models"], result["setting"]
-    size = f"{chip['area_mm2']:.0f} mm², {chip['design_power_w']:.0f} W chip in {setting['process']}"
+    size = (
+        f"{chip['area_mm2']:.0f} mm², {chip['design_power_w']:.0f} W chip in {setting['process']}"
+    )
     what = models[0]["name"] if len(models) == 1 else f"these {len(models)} models"
     if comparison is None or comparison.mean is None:
         if len(models) > 1:
             return f"A {size} serves {what} best together."
-        return f"A {size} trains {what} at {digits(models[0]['throughput_per_s'])} sequences a second."
+        return (
+            f"A {size} trains {what} at {digits(models[0]['throughput_per_s'])} sequences a second."
+        )
     return f"A {size} trains {what} {ratio_text(comparison.mean)} as fast as {comparison.name}."
 
 
@@ -73,11 +92,16 @@ def physical_card(job: SearchJob, result: Mapping[str, Any]) -> Card:
     """Which limit binds, and process, area, TDP, memory, links, network and cost."""
     chip, limits = result["chip"], job.space.limits
     most = {
-        key: "" if limits.get(key) is None else f" of {limits[key]:,.4g} allowed" for key in ("area", "power", "usd")
+        key: "" if limits.get(key) is None else f" of {limits[key]:,.4g} allowed"
+        for key in ("area", "power", "usd")
     }
     clusters = chip.get("clusters") or {}
-    edge = float(clusters.get("die_mm2") or 0.0)  # HBM stacks along its edges may ask for a larger die
-    die = f"{chip['area_mm2']:.0f} mm²" + (f", die {edge:.0f}" if edge > 1.005 * chip["area_mm2"] else "")
+    edge = float(
+        clusters.get("die_mm2") or 0.0
+    )  # HBM stacks along its edges may ask for a larger die
+    die = f"{chip['area_mm2']:.0f} mm²" + (
+        f", die {edge:.0f}" if edge > 1.005 * chip["area_mm2"] else ""
+    )
     spare = f"{clusters['built']} clusters built, {clusters['count']} used" if clusters else ""
     rows = [
         ("process", str(result["setting"]["process"])),
@@ -91,11 +115,21 @@ def physical_card(job: SearchJob, result: Mapping[str, Any]) -> Card:
     ]
     rows += [("yield", spare)] if spare else []
     binding = _binding(job, result)
-    words = f"{' and '.join(binding)} {'bind' if len(binding) > 1 else 'binds'}" if binding else "no limit binds"
+    words = (
+        f"{' and '.join(binding)} {'bind' if len(binding) > 1 else 'binds'}"
+        if binding
+        else "no limit binds"
+    )
     return Card("Physical design", [Figures(rows, paired=True)], words, "warn")
 
 
-def _dense(result: Mapping[str, Any], key: str, scale: float, unit: str, shipped: Sequence[tuple[str, float]]) -> Bars:
+def _dense(
+    result: Mapping[str, Any],
+    key: str,
+    scale: float,
+    unit: str,
+    shipped: Sequence[tuple[str, float]],
+) -> Bars:
     density = float(result["plausibility"][key]["value"])
     nearest = sorted(shipped, key=lambda chip: -chip[1])[:SHOWN_SHIPPED]
     bars = [Bar(name, value, f"{value / scale:.2f}") for name, value in nearest]
@@ -107,20 +141,34 @@ def plausible_card(result: Mapping[str, Any]) -> Card:
     """Peak and TDP a mm2 beside the densest shipped chips."""
     figures = result["plausibility"]
     near = shipped_beside(str(figures["process"])).near
-    flops, watts = [(c.title, c.flops_per_mm2) for c in near], [(c.title, c.watts_per_mm2) for c in near]
+    flops, watts = (
+        [(c.title, c.flops_per_mm2) for c in near],
+        [(c.title, c.watts_per_mm2) for c in near],
+    )
     sections: list[Section] = [
         _dense(result, "peak_flops_per_mm2", 1e12, "peak, TFLOP/s a mm²", flops),
         _dense(result, "design_w_per_mm2", 1.0, "TDP, W a mm²", watts),
     ]
     if figures.get("peak_flops_per_w") is not None:
         frugal = [(c.title, c.flops_per_w) for c in near]
-        sections.append(_dense(result, "peak_flops_per_w", 1e12, "peak, TFLOP/s a W of TDP", frugal))
+        sections.append(
+            _dense(result, "peak_flops_per_w", 1e12, "peak, TFLOP/s a W of TDP", frugal)
+        )
     if not figures["warnings"]:
-        return Card("Is it plausible?", [*sections, _small(figures["note"])], "Within what was shipped", "good")
-    worst = max(float(figure["ratio"]) for figure in figures.values() if isinstance(figure, Mapping))
+        return Card(
+            "Is it plausible?",
+            [*sections, _small(figures["note"])],
+            "Within what was shipped",
+            "good",
+        )
+    worst = max(
+        float(figure["ratio"]) for figure in figures.values() if isinstance(figure, Mapping)
+    )
     note = f"{'; '.join(figures['warnings'])}. {BELIEF}: {figures['reason']}."
     verdict = f"{worst:.1f} × the densest shipped"
-    return Card("Is it plausible?", [*sections, _small(note)], verdict, "warn" if worst < 1.5 else "bad")
+    return Card(
+        "Is it plausible?", [*sections, _small(note)], verdict, "warn" if worst < 1.5 else "bad"
+    )
 
 
 def _small(*lines: str) -> Notes:
@@ -136,8 +184,13 @@ def _sensitive(explanation: ExplanationTable | None) -> str:
     constants = []
     for constant in [] if explanation is None else explanation.deciding[:SHOWN_CONSTANTS]:
         sides = [side for side in (constant.less, constant.more) if side.changes is not None]
-        moved = [f"at {100 * (side.changes or 0.0):+.0f} % {side.chip or 'nothing'} wins" for side in sides]
-        constants.append(f"{constant.constant}: {', '.join(moved) or 'within 25 % the answer stays'}")
+        moved = [
+            f"at {100 * (side.changes or 0.0):+.0f} % {side.chip or 'nothing'} wins"
+            for side in sides
+        ]
+        constants.append(
+            f"{constant.constant}: {', '.join(moved) or 'within 25 % the answer stays'}"
+        )
     return f"Most sensitive to: {'; '.join(constants)}." if constants else ""
 
 
@@ -145,41 +198,76 @@ def _proof(proof: Mapping[str, Any]) -> str:
     """What is proved, in a sentence."""
     closed, gap = proof["closed"], float(proof["gap"])
     outside = sum(int(closed.get(key, 0)) for key in ("area", "power", "cost"))
-    better = "No chip is better" if gap <= EXACT else f"No chip is better by more than {gap_text(gap)}"
+    better = (
+        "No chip is better" if gap <= EXACT else f"No chip is better by more than {gap_text(gap)}"
+    )
     parts = [
-        f"{better}, of {proof['chips']:,}: {closed['evaluated']:,} evaluated exactly, {closed['bound']:,} ruled out by "
+        f"{better}, of {proof['chips']:,}: {closed['evaluated']:,} evaluated exactly, "
+        f"{closed['bound']:,} ruled out by "
         "a lower bound on step time"
     ]
     parts += [f"{closed['memory']:,} by memory"] if closed.get("memory") else []
     parts += [f"{outside:,} more combinations exceed a limit of the space"] if outside else []
-    parts += [f"{closed['open']:,} were not considered: the search was stopped"] if closed.get("open") else []
+    parts += (
+        [f"{closed['open']:,} were not considered: the search was stopped"]
+        if closed.get("open")
+        else []
+    )
     return f"{'; '.join(parts)}. By phaze's cost model, not of silicon."
 
 
-def flat_card(result: Mapping[str, Any], exact: Sequence[float], explanation: ExplanationTable | None = None) -> Card:
-    """How many chips are as good, and the proof; ``exact`` are the scores of those that were evaluated."""
+def flat_card(
+    result: Mapping[str, Any], exact: Sequence[float], explanation: ExplanationTable | None = None
+) -> Card:
+    """How many chips are as good, and the proof; ``exact`` are the scores of those that were
+    evaluated."""
     proof, best = result["certificate"], float(result["objective"]["score"])
     near, flat = proof["near"], None if explanation is None else explanation.flatness
-    words = "Exact: evaluated chips alone; the last counts every chip that a lower bound does not rule out."
+    words = (
+        "Exact: evaluated chips alone; the last counts every chip that a lower bound does "
+        "not rule out."
+    )
     if flat is None:
-        counts = [(share, sum(score <= best * (1 + share) for score in exact)) for share in (0.01, 0.02, 0.05)]
+        counts = [
+            (share, sum(score <= best * (1 + share) for score in exact))
+            for share in (0.01, 0.02, 0.05)
+        ]
         last = (f"within {percent(near['within'])}, at most", f"{near['at_most']:,}")
     else:
-        counts = [(count.within, count.count) for count in flat.counts] or [(flat.within, flat.count)]
-        last = ("the smallest of them", f"{flat.smallest.area_mm2:.0f} mm2, loses {100 * flat.smallest.loss:.1f} %")
+        counts = [(count.within, count.count) for count in flat.counts] or [
+            (flat.within, flat.count)
+        ]
+        last = (
+            "the smallest of them",
+            f"{flat.smallest.area_mm2:.0f} mm2, loses {100 * flat.smallest.loss:.1f} %",
+        )
         words = f"{flat.words} Every chip that may be as good was evaluated (phaze explain)."
     rows = [*((f"within {percent(share)}, exact", f"{count:,}") for share, count in counts), last]
     ends = [f"{end['axis'].replace('_', ' ')} ({end['end']})" for end in result.get("at_ends", ())]
     if ends:
-        words += f" The answer lies at the end of the axes {', '.join(ends)}: a wider space may hold better."
+        words += (
+            f" The answer lies at the end of the axes {', '.join(ends)}: a wider space may "
+            "hold better."
+        )
     verdict = "Proved best" if proof["gap"] <= EXACT else f"Proved to {gap_text(proof['gap'])}"
-    sections: list[Section] = [Figures(rows, paired=True), _small(words, _sensitive(explanation), _proof(proof))]
+    sections: list[Section] = [
+        Figures(rows, paired=True),
+        _small(words, _sensitive(explanation), _proof(proof)),
+    ]
     return Card("How flat is the optimum?", sections, verdict, "good")
 
 
 def subject_of(job: SearchJob, result: Mapping[str, Any]) -> tuple[str, ...]:
     """What was asked, in a line."""
-    models = ", ".join(f"{model['name']}, {model['sequence']:,} tokens" for model in result["models"])
+    models = ", ".join(
+        f"{model['name']}, {model['sequence']:,} tokens" for model in result["models"]
+    )
     kind = str(result["objective"]["kind"]).replace("_", " ")
     batch = f"global batch {result['models'][0]['batch']:,}"
-    return (models, f"{result['setting']['devices']:,} devices", batch, f"objective {kind}", f"space {job.space.name}")
+    return (
+        models,
+        f"{result['setting']['devices']:,} devices",
+        batch,
+        f"objective {kind}",
+        f"space {job.space.name}",
+    )

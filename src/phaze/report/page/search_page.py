@@ -1,7 +1,8 @@
 """The page of a search: do I believe this chip?
 
-First the ratio to a named chip with its band, the chip in words and to scale, what limits it, how plausible it is, how
-flat the optimum and how far it is proved; then all chips, what more would buy, time, memory, models, and the study.
+First the ratio to a named chip with its band, the chip in words and to scale, what limits it, how
+plausible it is, how flat the optimum and how far it is proved; then all chips, what more would buy,
+time, memory, models, and the study.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,8 +33,9 @@ from phaze.search.task import ModelTask, SearchJob, networks_of
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run: its job, its documents, what its journal holds, and the chips that this is of. ``where`` is what
-    to call it, ``settings`` every key of its study with the value it was searched with and where that comes from."""
+    """A finished run: its job, its documents, what its journal holds, and the chips that this is
+    of. ``where`` is what to call it, ``settings`` every key of its study with the value it was
+    searched with and where that comes from."""
 
     job: SearchJob
     result: Mapping[str, Any]
@@ -50,7 +52,9 @@ def tasks_on(job: SearchJob, opened: SpaceChips, number: int) -> tuple[ModelTask
     return networks_of(job.models, job.space, opened.link_bytes_per_s).tasks_of(number)
 
 
-def _chip_on_page(run: Run, explanation: ExplanationTable | None, solved: SolvedSchedules | None) -> ChipOnPage:
+def _chip_on_page(
+    run: Run, explanation: ExplanationTable | None, solved: SolvedSchedules | None
+) -> ChipOnPage:
     """The answer with its models priced anew, and every chip that it is compared with."""
     result, opened = run.result, run.opened
     number = place_of(opened, int(result["chip"]["number"]), run.where)
@@ -60,21 +64,30 @@ def _chip_on_page(run: Run, explanation: ExplanationTable | None, solved: Solved
     for task, model in zip(tasks_on(run.job, opened, number), result["models"], strict=True):
         stories.append(searched(task, model, chip, run.where, scheduler, solved))
     baseline = None if result.get("provisional") else baseline_comparison(run.job, result)
-    comparisons = [] if baseline is None else [baseline, *explained_comparisons(result, explanation, baseline.key)]
+    comparisons = (
+        []
+        if baseline is None
+        else [baseline, *explained_comparisons(result, explanation, baseline.key)]
+    )
     return ChipOnPage(run.job, result, chip, stories, comparisons, explanation)
 
 
 def _marginals(explanation: ExplanationTable) -> Group:
     document = explanation.model_dump()
     neighbours = neighbours_table(document)
-    folded = Group([replace(neighbours, title="", caption="")], folded=f"{neighbours.title}: {neighbours.caption}")
+    folded = Group(
+        [replace(neighbours, title="", caption="")],
+        folded=f"{neighbours.title}: {neighbours.caption}",
+    )
     return Group([marginal_bars(document), folded], "Marginal value")
 
 
 def _certificate(run: Run) -> Section:
     file = "certificate.json holds what rules out every chip; " if _has_certificate(run) else ""
     check = f"phaze verify {run.where} checks it by code that the search does not use."
-    return replace(proof_table(run.result["certificate"]), title="Certificate", notes=[f"{file}{check}"])
+    return replace(
+        proof_table(run.result["certificate"]), title="Certificate", notes=[f"{file}{check}"]
+    )
 
 
 def _has_certificate(run: Run) -> bool:
@@ -95,14 +108,20 @@ def _trust(run: Run, page: ChipOnPage) -> Notes:
 def _study(run: Run) -> Group:
     sections: list[Section] = [Notes([run.study], verbatim=True, file="study.toml")]
     sections += [settings_group(run.settings)] if run.settings else []
-    caption = "Complete: every file that it names is in it, so in an empty folder it gives the same bytes."
+    caption = (
+        "Complete: every file that it names is in it, so in an empty folder it gives the "
+        "same bytes."
+    )
     return Group(sections, "Study", caption)
 
 
 def search_page(run: Run, solved: SolvedSchedules | None = None) -> str:
-    """The whole page; ``solved``: schedules that the search has found, where it ran in this process."""
+    """The whole page; ``solved``: schedules that the search has found, where it ran in this
+    process."""
     result = run.result
-    explanation = explanation_in(Path(run.where), str(result["chip"]["name"]), float(result["objective"]["score"]))
+    explanation = explanation_in(
+        Path(run.where), str(result["chip"]["name"]), float(result["objective"]["score"])
+    )
     page = _chip_on_page(run, explanation, solved)
     exact = [chip.score for chip in run.evaluated if not chip.error]
     sections = [
@@ -118,6 +137,9 @@ def search_page(run: Run, solved: SolvedSchedules | None = None) -> str:
         _study(run),
     ]
     digests = f"study {str(result['study_digest'])[:12]}, code {str(result['code_digest'])[:12]}"
-    foot = f"{digests.capitalize()}. Times under rules {run.job.rules}; area, power and cost are estimates."
+    foot = (
+        f"{digests.capitalize()}. Times under rules {run.job.rules}; area, power and cost "
+        "are estimates."
+    )
     subject = (str(result["name"]), *subject_of(run.job, result))
     return sections_page(sections, "search", subject=subject, foot=foot)

@@ -1,7 +1,9 @@
-"""The figures of every chip of a finished search, over two axes: what is known of its score, area, power and cost.
+"""The figures of every chip of a finished search, over two axes: what is known of its score, area,
+power and cost.
 
-Scores are those of the journal: of every chip its bound, of evaluated ones what they score. Far from the best bounds
-are loose (a search works them out only as far as they matter), but nothing is bounded again for the picture.
+Scores are those of the journal: of every chip its bound, of evaluated ones what they score. Far
+from the best bounds are loose (a search works them out only as far as they matter), but nothing is
+bounded again for the picture.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +35,11 @@ def _plain(job: SearchJob) -> bool:
     return len(job.models) == 1 and job.objective.kind == "throughput"
 
 
-def _scores(closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated]) -> tuple[Floats, NDArray[np.bool_]]:
-    """The least score that each chip can have, and where it is exact; infinite where nothing fits."""
+def _scores(
+    closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated]
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The least score that each chip can have, and where it is exact; infinite where nothing
+    fits."""
     least = np.array([np.inf if pruned.bound is None else pruned.bound for pruned in closed])
     exact = np.zeros(len(least), bool)
     for chip in evaluated:
@@ -62,7 +67,9 @@ def _densities(height: Column, axes: Sequence[Column]) -> list[Column]:
         if axis.unit in ("W", "USD"):
             values = height.values / np.maximum(axis.values, 1e-9)
             name = f"{height.name} a {axis.unit}"
-            densities.append(Column(name, f"{height.unit} a {axis.unit}", values, more=True, bound=True))
+            densities.append(
+                Column(name, f"{height.unit} a {axis.unit}", values, more=True, bound=True)
+            )
     return densities
 
 
@@ -85,30 +92,41 @@ def _axes(opened: SpaceChips, hbm_bytes: int, shown: Integers) -> list[Column]:
 
 
 def nearest_table(plot: DesignPlot, name: Callable[[int], str], axes: int) -> Table:
-    """The chips with the highest values, exact ones first, then bounds; ``axes`` columns follow the height."""
+    """The chips with the highest values, exact ones first, then bounds; ``axes`` columns follow the
+    height."""
     height, exact = plot.columns[0].values, plot.exact
     if exact is None:
         raise AssertionError("of every chip it is known whether it is exact")
     shown = plot.columns[1 : 1 + axes]
-    order = np.lexsort((shown[0].values, -height, ~exact)) if shown else np.lexsort((-height, ~exact))
+    order = (
+        np.lexsort((shown[0].values, -height, ~exact)) if shown else np.lexsort((-height, ~exact))
+    )
     rows: list[Sequence[Cell]] = []
     for place in order[:NEAREST].tolist():
         figures = [f"{column.values[place]:,.0f}" for column in shown]
         share = f"{height[place] / height[plot.best]:.1%}"
         basis = "exact" if exact[place] else "upper bound"
         rows.append((Pin(name(place), place), basis, f"{height[place]:,.4g}", share, *figures))
-    columns = ("Chip", "Basis", plot.columns[0].unit, "of the best", *(column.label for column in shown))
+    columns = (
+        "Chip",
+        "Basis",
+        plot.columns[0].unit,
+        "of the best",
+        *(column.label for column in shown),
+    )
     return Table(columns, rows, texts=2)
 
 
 def _caption(drawn: int, others: int, left_out: int) -> str:
     sample = (
-        f"{drawn:,} of {drawn + left_out + others:,}: the space was searched in boxes, and drawn are the chips that "
+        f"{drawn:,} of {drawn + left_out + others:,}: the space was searched in boxes, "
+        "and drawn are the chips that "
         "boxes left and every so manieth of the others. "
     )
     nothing = f" {left_out:,} chips on which nothing fits are not drawn." if left_out else ""
     return (
-        f"{sample if others else f'{drawn:,} chips. '}A disc is exact; a small square is an upper bound: that chip "
+        f"{sample if others else f'{drawn:,} chips. '}A disc is exact; a small square is "
+        "an upper bound: that chip "
         f"reaches at most this. No chip of the space lies above the line.{nothing}"
     )
 
@@ -120,14 +138,20 @@ def space_sections(
     closed: Sequence[PrunedChip],
     evaluated: Sequence[Evaluated],
 ) -> Group:
-    """All chips of a run, and the nearest as a table; money is reckoned with the HBM of the answer."""
+    """All chips of a run, and the nearest as a table; money is reckoned with the HBM of the
+    answer."""
     scores, exact = _scores(closed, evaluated)
-    answer, score = opened.index_of(int(result["chip"]["number"])) or 0, float(result["objective"]["score"])
+    answer, score = (
+        opened.index_of(int(result["chip"]["number"])) or 0,
+        float(result["objective"]["score"]),
+    )
     scores[answer], exact[answer] = score, True
     fitting = np.flatnonzero((scores >= LEAST) & (scores <= MOST))
     height = _height(job, score, scores[fitting])
     axes = _axes(opened, int(result["chip"]["hbm_bytes"]), fitting)
-    index, stands_for = thinned([height, *axes], exact[fitting], int(np.searchsorted(fitting, answer)))
+    index, stands_for = thinned(
+        [height, *axes], exact[fitting], int(np.searchsorted(fitting, answer))
+    )
     shown = fitting[index]
     columns = [height, *axes, *_densities(height, axes)]
     reasons = np.array([REASONS.index(chip.reason) for chip in closed])
@@ -136,7 +160,9 @@ def space_sections(
         names=shown if opened.numbers is None else opened.numbers[shown],
         best=int(np.searchsorted(shown, answer)),
         file="chips.csv",
-        parameters=[replace(parameter, which=parameter.which[shown]) for parameter in _parameters(opened)],
+        parameters=[
+            replace(parameter, which=parameter.which[shown]) for parameter in _parameters(opened)
+        ],
         exact=exact[shown],
         decided_by=Parameter("decided by", REASONS, reasons[shown]),
         stands_for=stands_for if len(shown) < len(fitting) else None,

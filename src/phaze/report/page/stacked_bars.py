@@ -1,7 +1,9 @@
-"""The step time of every model on the answer and on the baseline, stacked by cause: where a faster chip gains.
+"""The step time of every model on the answer and on the baseline, stacked by cause: where a faster
+chip gains.
 
-The rows of both waterfalls are summed in the groups below, in this order; all groups of a bar sum to its step time.
-What tensor-vector overlap gains (a negative row) is taken off the non-matmul work that it hides.
+The rows of both waterfalls are summed in the groups below, in this order; all groups of a bar sum
+to its step time. What tensor-vector overlap gains (a negative row) is taken off the non-matmul work
+that it hides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +17,16 @@ from phaze.report.step_time import Step
 from phaze.report.view_model import Story
 from phaze.units import show
 
-# Name and colour of a group, and the rows of the waterfall in it; what is not named is non-matmul work.
+# Name and colour of a group, and the rows of the waterfall in it; what is not named is non-matmul
+# work.
 PEAK, OTHER = "GEMM FLOPs at peak", "non-matmul ops, start-up, launch"
 GROUPS: Mapping[str, tuple[Colour, tuple[str, ...]]] = MappingProxyType(
     {
         PEAK: ("peak", ("GEMM FLOPs at peak",)),
-        "tile quantisation, sustained rate": ("tensor", ("tile quantisation", "sustained GEMM rate")),
+        "tile quantisation, sustained rate": (
+            "tensor",
+            ("tile quantisation", "sustained GEMM rate"),
+        ),
         "memory-bound GEMMs": ("buffer", ("memory-bound GEMMs",)),
         OTHER: ("other", ()),
         "activation recomputation": ("links", ("activation recomputation",)),
@@ -38,7 +44,8 @@ GROUPS: Mapping[str, tuple[Colour, tuple[str, ...]]] = MappingProxyType(
 
 
 def grouped(steps: Sequence[Step]) -> dict[str, float]:
-    """The seconds of every group; a sum below 0 is taken off the peak, so that all still sum to the step."""
+    """The seconds of every group; a sum below 0 is taken off the peak, so that all still sum to the
+    step."""
     named = {row: name for name, (_, rows) in GROUPS.items() for row in rows}
     seconds = dict.fromkeys(GROUPS, 0.0)
     for step in steps:
@@ -62,7 +69,8 @@ def _bar(name: str, seconds: Mapping[str, float], marked: bool) -> Bar:
 
 
 def _lead(ours: Mapping[str, float], theirs: Mapping[str, float], comparison: str) -> str:
-    """What the peak would give, what the step gives, and the two groups that make the difference."""
+    """What the peak would give, what the step gives, and the two groups that make the
+    difference."""
     total, other = sum(ours.values()), sum(theirs.values())
     delta = {name: ours[name] - theirs[name] for name in GROUPS if name != PEAK}
     least, most = min(delta, key=lambda n: delta[n]), max(delta, key=lambda n: delta[n])
@@ -71,10 +79,14 @@ def _lead(ours: Mapping[str, float], theirs: Mapping[str, float], comparison: st
         words += f", the peak {ratio_text(theirs[PEAK] / ours[PEAK])}"
     saved = [f"{least} takes {show(-delta[least], 's')} less"] if delta[least] < 0 else []
     lost = [f"{most} {show(delta[most], 's')} more"] if delta[most] > 0 else []
-    return f"{words}; beside the peak, {' and '.join(saved + lost)}." if saved or lost else f"{words}."
+    return (
+        f"{words}; beside the peak, {' and '.join(saved + lost)}." if saved or lost else f"{words}."
+    )
 
 
-def _model(story: Story, steps: Sequence[Step] | None, baseline: str, several: bool) -> list[Section]:
+def _model(
+    story: Story, steps: Sequence[Step] | None, baseline: str, several: bool
+) -> list[Section]:
     """The step of a model on both chips as bars, and as a table."""
     ours = grouped(story.steps)
     bar, title = _bar("this chip", ours, True), story.name if several else ""
@@ -90,12 +102,18 @@ def _model(story: Story, steps: Sequence[Step] | None, baseline: str, several: b
     bars = [_bar(baseline, theirs, False), bar]
     table = Table(("Cause", baseline, "this chip", "difference"), rows)
     caption = _lead(ours, theirs, baseline)
-    return [Bars(bars, title, caption, legend=legend, look="tall"), Group([table], folded="As a table")]
+    return [
+        Bars(bars, title, caption, legend=legend, look="tall"),
+        Group([table], folded="As a table"),
+    ]
 
 
 def stacked_sections(stories: Sequence[Story], comparison: BaselineComparison) -> Section:
     """The steps of all models on the chip and on a baseline."""
-    title, caption = "Against the baseline", f"The step beside that on {comparison.name}, stacked by cause."
+    title, caption = (
+        "Against the baseline",
+        f"The step beside that on {comparison.name}, stacked by cause.",
+    )
     if not any(comparison.steps):
         return Notes([f"No model fits on {comparison.name}."], title)
     sections: list[Section] = []

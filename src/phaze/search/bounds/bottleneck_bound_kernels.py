@@ -1,4 +1,5 @@
-"""Compiled: what no plan undercuts where only the pace and the first stage count, by its first stage, for every chip.
+"""Compiled: what no plan undercuts where only the pace and the first stage count, by its first
+stage, for every chip.
 
 The formulas stand in :mod:`phaze.search.bounds.bottleneck_bounds`.
 """
@@ -32,10 +33,11 @@ def first_floors(
     again: bool,
     cut_s: float,
 ) -> "Floats":
-    """By chip the lesser of ``cut_s`` and the bound of :mod:`phaze.search.bounds.bottleneck_bounds`.
+    """By chip the lesser of ``cut_s`` and the bound of
+    :mod:`phaze.search.bounds.bottleneck_bounds`.
 
-    Seconds are [layers, chips], ``counts`` [first stages, layers]; ``replicas`` by number of stages, 0 where there is
-    no room for one.
+    Seconds are [layers, chips], ``counts`` [first stages, layers]; ``replicas`` by number of
+    stages, 0 where there is no room for one.
     """
     kinds, chips = forward_s.shape
     found, degrees = np.empty(chips), ReplicaDegrees(1, 1, microbatches, 1.0, -1.0)
@@ -58,16 +60,21 @@ def first_floors(
             if whole[k] and replicas[1] < 1:
                 continue
             if whole[k]:
-                best, _ = fastest_degree(degrees, replicas[1], (max(stash, longest), 1, sync_s[k]), best)
+                best, _ = fastest_degree(
+                    degrees, replicas[1], (max(stash, longest), 1, sync_s[k]), best
+                )
                 continue
             own = double if again else stash
             for stages in range(2, min(most_stages[k], replicas.shape[0] - 1) + 1):
                 if replicas[stages] < 1:
                     continue
-                # The last stage does not recompute, so within one pace its layers are worth up to 1 + share of it in
-                # ``total``, which counts every forward pass twice; share is the largest F / (F + B) of a layer.
+                # The last stage does not recompute, so within one pace its layers are worth up to 1
+                # + share of it in ``total``, which counts every forward pass twice; share is the
+                # largest F / (F + B) of a layer.
                 rest = (total - own) / (stages - 1 + (share if again else 0.0))
                 pace_s = max(own, longest, rest)
-                best, _ = fastest_degree(degrees, replicas[stages], (pace_s, stages, sync_s[k]), best)
+                best, _ = fastest_degree(
+                    degrees, replicas[stages], (pace_s, stages, sync_s[k]), best
+                )
         found[chip] = best
     return found

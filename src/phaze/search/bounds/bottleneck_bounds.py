@@ -1,14 +1,17 @@
-r"""Layer graphs of any shape: what no plan can beat, by its first stage, and the bottleneck table for what is left.
+r"""Layer graphs of any shape: what no plan can beat, by its first stage, and the bottleneck table
+for what is left.
 
-Every plan has a first stage X, one of the sets that can be cut off at the front. With c = f + b the seconds of a layer
-(with recompute "full" c' = 2 f + b in every stage but the last), C the sum over all layers, and S stages on at most
-K / d devices a replica, the longest stage takes at least
+Every plan has a first stage X, one of the sets that can be cut off at the front. With c = f + b the
+seconds of a layer (with recompute "full" c' = 2 f + b in every stage but the last), C the sum over
+all layers, and S stages on at most K / d devices a replica, the longest stage takes at least
 
     tau >= max( c(X), longest layer, (C - c(X)) / (S - 1) )                       stashing
     tau >= max( c'(X), longest layer, (C' - c'(X)) / (S - 1 + rho) )              recomputing
 
-rho being the greatest f / c of a layer: the last stage's layers take no longer than tau, and save a share rho of it at
-the most. A batch then takes at least  tau (ceil(M / d) + S - 1) + 4 (d - 1)/d w(X) / B  (:func:`first_floors`). What
+rho being the greatest f / c of a layer: the last stage's layers take no longer than tau, and save a
+share rho of it at
+the most. A batch then takes at least  tau (ceil(M / d) + S - 1) + 4 (d - 1)/d w(X) / B
+                                       (:func:`first_floors`). What
 fits of X in memory depends on no chip and is tabled once (:class:`FirstStages`).
 """
 
@@ -50,7 +53,8 @@ def _counts(model: RankGraph, cut_sets: CutSets) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class FirstStages:
-    """The first stages that a pipeline of a graph may have: layers of each kind, most stages, synchronisation."""
+    """The first stages that a pipeline of a graph may have: layers of each kind, most stages,
+    synchronisation."""
 
     counts: Floats
     most_stages: Integers
@@ -74,18 +78,25 @@ def first_stages(model: RankGraph, problem: PlacementProblem, training: Training
         most = np.minimum(most, 1 + np.maximum(behind, 0)).astype(np.int64)
     fits = room >= -1e-9 * hbm_bytes
     sync_s = 4 * weights / training.link_bytes_per_s
-    return FirstStages(counts[fits], most[fits].astype(np.int64), sync_s[fits], (left[:-1].sum(axis=1) == 0)[fits])
+    return FirstStages(
+        counts[fits], most[fits].astype(np.int64), sync_s[fits], (left[:-1].sum(axis=1) == 0)[fits]
+    )
 
 
-def loosest_floors(model: RankGraph, forward_s: Floats, backward_s: Floats, training: Training) -> Floats:
-    """The loosest floor, for all chips at once: S stages take max(C / S, longest layer), memory and links aside."""
+def loosest_floors(
+    model: RankGraph, forward_s: Floats, backward_s: Floats, training: Training
+) -> Floats:
+    """The loosest floor, for all chips at once: S stages take max(C / S, longest layer), memory and
+    links aside."""
     seconds = forward_s + backward_s
     calls = np.array(model.calls)
     total = (np.bincount(calls, minlength=len(seconds))[:, None] * seconds).sum(axis=0)
     longest = seconds[np.unique(calls)].max(axis=0)
     rounds, best = training.microbatches(model.microbatch), np.full(len(total), np.inf)
     for stages, replicas in _most_replicas(model, training):
-        best = np.minimum(best, np.maximum(total / stages, longest) * (-(-rounds // replicas) + stages - 1))
+        best = np.minimum(
+            best, np.maximum(total / stages, longest) * (-(-rounds // replicas) + stages - 1)
+        )
     return best
 
 
@@ -108,8 +119,8 @@ def first_stage_bounds(
     training: Training,
     cut_s: float,
 ) -> Floats:
-    """What no plan beats, for each chip, beyond ``cut_s`` by the loosest floor alone; times of both passes are [layers,
-    chips]."""
+    """What no plan beats, for each chip, beyond ``cut_s`` by the loosest floor alone; times of both
+    passes are [layers, chips]."""
     forward_s, backward_s = times
     bounds = loosest_floors(model, forward_s, backward_s, training)
     index = np.flatnonzero(bounds < cut_s)
@@ -120,7 +131,8 @@ def first_stage_bounds(
     rounds = training.microbatches(model.microbatch)
     in_all = np.bincount(model.calls, minlength=len(model.layers)).astype(np.float64)
     finer = first_floors(
-        np.ascontiguousarray(forward_s[:, index]), np.ascontiguousarray(backward_s[:, index]), stages.counts,
+        np.ascontiguousarray(forward_s[:, index]), np.ascontiguousarray(backward_s[:, index]),
+        stages.counts,
         stages.most_stages, stages.sync_s, stages.whole, replicas, in_all,
         rounds, problem.recompute == "full", cut_s,
     )  # fmt: skip
@@ -134,7 +146,9 @@ def _chip_free(problem: PlacementProblem, width: Width) -> ChipFreeTable:
     stages = np.arange(1, width.depth + 1)
     replicas = np.minimum(problem.devices // width.fewest_devices(stages), problem.microbatches)
     rounds = -(-problem.microbatches // np.maximum(replicas, 1))
-    degrees = ReplicaDegrees(width.taken, problem.devices, problem.microbatches, float(family.pace_stages), -1.0)
+    degrees = ReplicaDegrees(
+        width.taken, problem.devices, problem.microbatches, float(family.pace_stages), -1.0
+    )
     most = max(1, min(problem.devices, problem.microbatches))
     return ChipFreeTable(
         room_of(problem, most, width.graph.width),
@@ -148,8 +162,11 @@ def _chip_free(problem: PlacementProblem, width: Width) -> ChipFreeTable:
     )
 
 
-def _one_by_one(problem: PlacementProblem, width: Width, times: tuple[Floats, Floats], cuts_s: Floats) -> Floats:
-    """The least batch times of some chips by the solver of one; times of both passes are [layers, chips]."""
+def _one_by_one(
+    problem: PlacementProblem, width: Width, times: tuple[Floats, Floats], cuts_s: Floats
+) -> Floats:
+    """The least batch times of some chips by the solver of one; times of both passes are [layers,
+    chips]."""
     (family,), (forward_s, backward_s), found = problem.rules.families, times, cuts_s.copy()
     for chip in range(len(cuts_s)):
         own = retimed(width, forward_s[:, chip], backward_s[:, chip])
@@ -166,7 +183,8 @@ def table_bounds(
     cuts_s: Floats,
     deadline: Deadline = NEVER,
 ) -> Floats:
-    """The lesser of a chip's cut and its least batch time, by the bottleneck table, where its floor is below that."""
+    """The lesser of a chip's cut and its least batch time, by the bottleneck table, where its floor
+    is below that."""
     forward_s, backward_s = times
     bounds, calls = floors.copy(), np.array(model.calls)
     width = prepared(problem, problem.graphs[0], NetworkPrices(problem.cluster))
@@ -176,7 +194,10 @@ def table_bounds(
         return bounds
     large = len(width.cut_sets.size) ** 2 * width.kinds * width.depth / 6 >= FEW_STEPS
     alone = large or problem.has_experts or not np.isfinite(cuts_s[index]).all()
-    fixed, own = _chip_free(problem, width), retimed(width, *(np.zeros(len(calls)) for _ in range(2)))
+    fixed, own = (
+        _chip_free(problem, width),
+        retimed(width, *(np.zeros(len(calls)) for _ in range(2))),
+    )
     for some in np.split(index, range(TABLES, len(index), TABLES)) if len(index) else ():
         deadline.check()
         # As the library was compiled for: chosen columns would lie the other way around in memory.

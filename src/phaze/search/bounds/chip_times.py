@@ -1,4 +1,5 @@
-"""Bounds on the layer times of all models on some chips, a chunk of chips and a network of the space at a time."""
+"""Bounds on the layer times of all models on some chips, a chunk of chips and a network of the
+space at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +36,8 @@ def layer_times_on(
 ) -> list[list[LayerTable]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph.
 
-    ``wanted`` by model [graphs, chips of ``index``]: on other pairs nothing is worked out, and seconds are infinite.
+    ``wanted`` by model [graphs, chips of ``index``]: on other pairs nothing is worked out, and
+    seconds are infinite.
     """
     energy = opened.space.technology if job.objective.needs_energy else None
     times: list[list[LayerTable]] = []
@@ -50,24 +52,41 @@ def layer_times_on(
             for start in range(0, len(places), CHUNK):
                 there = places[start : start + CHUNK]
                 part = index[there]
-                groups, chips = list(networks.groups(part)), arrays if len(part) == len(arrays) else arrays.taken(part)
+                groups, chips = (
+                    list(networks.groups(part)),
+                    arrays if len(part) == len(arrays) else arrays.taken(part),
+                )
                 # What works take is the same on every network.
-                costs = layer_works(prepared.layers, chips, task.training.constants) if len(groups) > 1 else None
+                costs = (
+                    layer_works(prepared.layers, chips, task.training.constants)
+                    if len(groups) > 1
+                    else None
+                )
                 for own, tasks in groups:
-                    some, known = (chips, None) if costs is None else (chips.taken(own), costs.taken(own))
+                    some, known = (
+                        (chips, None) if costs is None else (chips.taken(own), costs.taken(own))
+                    )
                     mine = tasks[model]
-                    bounds = layer_bounds(mine, mine.graphs[graph], some, use, energy, deadline, known)
+                    bounds = layer_bounds(
+                        mine, mine.graphs[graph], some, use, energy, deadline, known
+                    )
                     whole.put(there[own], bounds)
             times[-1].append(whole)
     return times
 
 
 def open_times_on(
-    job: SearchJob, networks: Networks, arrays: ChipSet, index: Integers, cuts_s: Sequence[float], deadline: Deadline
+    job: SearchJob,
+    networks: Networks,
+    arrays: ChipSet,
+    index: Integers,
+    cuts_s: Sequence[float],
+    deadline: Deadline,
 ) -> tuple[list[list[LayerTable]], list[Floats]]:
-    """The cheap bounds on all layers of all models on the chips of ``index``, by model and graph, and what no batch of
-    a graph undercuts by peak rates and by the loads of parts, by model [graphs, chips]. Where that is above a model's
-    ``cuts_s``, the layers are not looked at, and their seconds are infinite."""
+    """The cheap bounds on all layers of all models on the chips of ``index``, by model and graph,
+    and what no batch of a graph undercuts by peak rates and by the loads of parts, by model
+    [graphs, chips]. Where that is above a model's ``cuts_s``, the layers are not looked at, and
+    their seconds are infinite."""
     times, floors = list[list[LayerTable]](), list[Floats]()
     for model, task in enumerate(job.models):
         times.append([])
@@ -88,20 +107,27 @@ def open_times_on(
 
 @dataclass(frozen=True, slots=True)
 class _OpenBounds:
-    """Floors of a graph on some chips, which of them are below a cut, and bounds on the layers there."""
+    """Floors of a graph on some chips, which of them are below a cut, and bounds on the layers
+    there."""
 
     floors_s: Floats
     open: Integers
     bounds: LayerTable | None
 
 
-def _open_bounds(task: ModelTask, graph: RankGraph, chips: ChipSet, cut_s: float, deadline: Deadline) -> _OpenBounds:
-    """A graph on chips of one network: peak rates, loads of parts where these are below the cut, then its layers."""
+def _open_bounds(
+    task: ModelTask, graph: RankGraph, chips: ChipSet, cut_s: float, deadline: Deadline
+) -> _OpenBounds:
+    """A graph on chips of one network: peak rates, loads of parts where these are below the cut,
+    then its layers."""
     floors = peak_floors(task, graph, chips)
     near = np.flatnonzero(floors <= cut_s)
     if not len(near):
         return _OpenBounds(floors, near, None)
-    works, those = [work for layer in graph.layers for one in layer.passes for work in one.works], chips.taken(near)
+    works, those = (
+        [work for layer in graph.layers for one in layer.passes for work in one.works],
+        chips.taken(near),
+    )
     table = cost_table(works, those, task.training.constants)
     floors[near] = np.maximum(floors[near], part_floors(task, graph, PartLoads(table, those)))
     left = np.flatnonzero(floors[near] <= cut_s)
@@ -109,4 +135,6 @@ def _open_bounds(task: ModelTask, graph: RankGraph, chips: ChipSet, cut_s: float
         return _OpenBounds(floors, left, None)
     some = those.taken(left)
     costs = table_times(table.taken(left), some, graph.layers[0].rule)
-    return _OpenBounds(floors, near[left], layer_bounds(task, graph, some, CHEAP, None, deadline, costs))
+    return _OpenBounds(
+        floors, near[left], layer_bounds(task, graph, some, CHEAP, None, deadline, costs)
+    )

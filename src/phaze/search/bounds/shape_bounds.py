@@ -1,26 +1,28 @@
-r"""Lower bounds on batch time where the sum of stage times counts, for all chips at once. No bound uses a plan.
+r"""Lower bounds on batch time where the sum of stage times counts, for all chips at once. No bound
+uses a plan.
 
-With c_k = f_k + b_k the seconds of a layer of kind k on a chip, n_k of them, and the chip-free terms of a shape
-(:mod:`phaze.search.bounds.shape_tables`), every plan of S stages takes at least
+With c_k = f_k + b_k the seconds of a layer of kind k on a chip, n_k of them, and the chip-free
+terms of a shape (:mod:`phaze.search.bounds.shape_tables`), every plan of S stages takes at least
 
     laps max( P + move, V / S ) + sums max(V, the same) + ends + step / HBM bandwidth,         V = Q + moves + waits
 
-where P is no longer than its longest stage and Q no longer than all its stages together, transfers left out; laps and
-sums are alpha and beta of its pipeline family:
+where P is no longer than its longest stage and Q no longer than all its stages together, transfers
+left out; laps and sums are alpha and beta of its pipeline family:
 
-    cheap   P = max over k of ceil(n_k / S) c_k            one of S stages holds so many layers of kind k
-            Q = sum over k of n_k c_k + (fewest layers computed again) x (least that one takes)
-            for all families at once
-    cut     P = least greatest stage, Q = least sum, each over all cuts into S stages that fit, every stage in its
-            fastest mode that fits: a table over closed sets and numbers for every chip, family and depth that may
-            still be the best, the most promising first                                         (:func:`cut_floors`)
-            P has the transfers of the levels that its boundaries cross; Q only counts stages no longer than
-            (best - sums V - ends) / laps, as a plan with a longer one beats nothing: that shortens the stages, shorter
-            stages have a greater V, and so on in turns
+    cheap   P = max over k of ceil(n_k / S) c_k            one of S stages holds so many layers of
+            kind k Q = sum over k of n_k c_k + (fewest layers computed again) x (least that one
+            takes) for all families at once
+    cut     P = least greatest stage, Q = least sum, each over all cuts into S stages that fit,
+            every stage in its fastest mode that fits: a table over closed sets and numbers for
+            every chip, family and depth that may
+            still be the best, the most promising first                         (:func:`cut_floors`)
+            P has the transfers of the levels that its boundaries cross; Q only counts stages no
+            longer than (best - sums V - ends) / laps, as a plan with a longer one beats nothing:
+            that shortens the stages, shorter stages have a greater V, and so on in turns
 
-With a recompute choice "full" every repeated layer is computed again, and c_k holds it. Layer times are exact, so the
-bound of a chip is below its batch time only by what P, Q and the ends are not reached by one and the same cut. Bounds
-are lowered by 1e-9 for the rounding of sums.
+With a recompute choice "full" every repeated layer is computed again, and c_k holds it. Layer times
+are exact, so the bound of a chip is below its batch time only by what P, Q and the ends are not
+reached by one and the same cut. Bounds are lowered by 1e-9 for the rounding of sums.
 """
 
 import numpy as np
@@ -39,9 +41,11 @@ SLACK = 1e-9
 CUTS = 1024
 
 
-def cheap_floors(tables: ShapeTables, times: LayerTable, choice: str, cut_s: Floats | float = np.inf) -> Floats:
-    """What no plan undercuts, by counting, for each chip, or ``cut_s`` (of all chips or of each) if that is less;
-    infinite where nothing fits."""
+def cheap_floors(
+    tables: ShapeTables, times: LayerTable, choice: str, cut_s: Floats | float = np.inf
+) -> Floats:
+    """What no plan undercuts, by counting, for each chip, or ``cut_s`` (of all chips or of each) if
+    that is less; infinite where nothing fits."""
     layer_s, again_s = times.forward_s + times.backward_s, np.zeros(times.forward_s.shape[1])
     repeated = tables.repeated > 0
     if choice == "full":
@@ -67,7 +71,8 @@ def cut_bounds(tables: ShapeTables, times: LayerTable, cut_s: Floats | float) ->
     mode_s = np.concatenate([np.zeros((1, *layer_s.shape)), times.again_s])
     below = _each(cut_s, layer_s[0]).copy()
     whole_s, rate = tables.numbers @ layer_s, 1.0 / times.hbm_bytes_per_s
-    # What no family undercuts at a depth first; then the most promising of them, which leave little of the others.
+    # What no family undercuts at a depth first; then the most promising of them, which leave little
+    # of the others.
     near = [
         (depth_floors(shapes, whole_s, rate, below)[depth], at, depth, family, shapes)
         for depth in np.flatnonzero(depth_floors(tables.shapes, whole_s, rate, below) < 1).tolist()
@@ -76,12 +81,19 @@ def cut_bounds(tables: ShapeTables, times: LayerTable, cut_s: Floats | float) ->
     for nearest, _, depth, family, shapes in sorted(near, key=lambda one: one[:3]):
         if nearest >= 1:
             break
-        below = cut_floors(shapes, tables.stages(family, depth), depth, layer_s, whole_s, mode_s, rate, below)
+        below = cut_floors(
+            shapes, tables.stages(family, depth), depth, layer_s, whole_s, mode_s, rate, below
+        )
     return np.asarray(below * (1 - SLACK))
 
 
 def shape_bounds(
-    tables: ShapeTables, times: LayerTable, choice: str, cut_s: Floats | float, cuts: bool, deadline: Deadline = NEVER
+    tables: ShapeTables,
+    times: LayerTable,
+    choice: str,
+    cut_s: Floats | float,
+    cuts: bool,
+    deadline: Deadline = NEVER,
 ) -> Floats:
     """Bounds on the batch time of a configuration, for each chip; ``cut_s`` of all or of each.
 

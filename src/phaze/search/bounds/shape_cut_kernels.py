@@ -1,6 +1,7 @@
 r"""Compiled: what no plan of a depth undercuts by its best cuts, for every chip.
 
-The formulas stand in :mod:`phaze.search.bounds.shape_bounds`, the tables in :mod:`phaze.search.bounds.shape_tables`.
+The formulas stand in :mod:`phaze.search.bounds.shape_bounds`, the tables in
+:mod:`phaze.search.bounds.shape_tables`.
 """
 
 from typing import TYPE_CHECKING
@@ -13,14 +14,16 @@ from phaze.search.bounds.shape_kernels import Shapes, Stages, ended
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import Floats
 
-# How often the longest stage and the sum of all tighten each other; two or three times are enough for most chips.
+# How often the longest stage and the sum of all tighten each other; two or three times are enough
+# for most chips.
 TURNS = 8
 
 
 @njit(cache=True, nogil=True)
 def _sums(stages: Stages, times: "Floats", limits: tuple[float, float], total: "Floats") -> None:
-    """Least sum of stage times, transfers left out, by (closed set, depth), no stage having more parameters or taking
-    longer, with its transfers, than ``limits``; ``times`` are [stage, mode]."""
+    """Least sum of stage times, transfers left out, by (closed set, depth), no stage having more
+    parameters or taking longer, with its transfers, than ``limits``; ``times`` are [stage,
+    mode]."""
     most_bytes, limit = limits
     sets, depth, end = total.shape[0], total.shape[1] - 1, stages.end_s.min()
     total[:] = np.inf
@@ -41,9 +44,11 @@ def _sums(stages: Stages, times: "Floats", limits: tuple[float, float], total: "
 
 
 @njit(cache=True, nogil=True)
-def _paces(stages: Stages, times: "Floats", limits: tuple[float, float], pattern: int, pace: "Floats") -> None:
-    """Least greatest stage time, transfers with it, by (closed set, number), no stage having more parameters or taking
-    longer than ``limits``."""
+def _paces(
+    stages: Stages, times: "Floats", limits: tuple[float, float], pattern: int, pace: "Floats"
+) -> None:
+    """Least greatest stage time, transfers with it, by (closed set, number), no stage having more
+    parameters or taking longer than ``limits``."""
     most_bytes, limit = limits
     sets, depth, end = pace.shape[0], pace.shape[1] - 1, stages.end_s[pattern]
     pace[:] = np.inf
@@ -57,8 +62,12 @@ def _paces(stages: Stages, times: "Floats", limits: tuple[float, float], pattern
                 own, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
                 if up_to > 0:
                     for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
-                        moved = end if s == depth else stages.move_s[stages.crossed[pattern, s], top]
-                        moved += end if s == 1 else stages.move_s[stages.crossed[pattern, s - 1], rest]
+                        moved = (
+                            end if s == depth else stages.move_s[stages.crossed[pattern, s], top]
+                        )
+                        moved += (
+                            end if s == 1 else stages.move_s[stages.crossed[pattern, s - 1], rest]
+                        )
                         pace[top, s] = min(pace[top, s], max(own + moved, pace[rest, s - 1]))
                     covered, slowest = max(covered, up_to), max(slowest, own)
 
@@ -68,15 +77,19 @@ def _room(shapes: Shapes, at: tuple[int, int], sum_s: float, rate: float, best: 
     """The longest that a stage of a plan of a shape and class may take that beats ``best``."""
     j, size = at
     whole = sum_s + shapes.moves_s[j] + shapes.waits_s[j]
-    room = best - shapes.sums[j] * whole - shapes.ends_s[j, size] - shapes.step_bytes[j, size] * rate
+    room = (
+        best - shapes.sums[j] * whole - shapes.ends_s[j, size] - shapes.step_bytes[j, size] * rate
+    )
     # The slack keeps a stage that ties within rounding: a limit too high only weakens the bound.
     return float(room / shapes.laps[j] * (1 + 1e-9)) if shapes.laps[j] > 0 else np.inf
 
 
 @njit(cache=True, nogil=True)
-def _longest(shapes: Shapes, depth: int, free: "Floats", sum_s: float, rate: float, best: float) -> float:
-    """The longest that a stage of a plan of so many stages may take that beats ``best``; 0 if none does. ``free`` is
-    known of the longest, by pattern, nothing if it is empty."""
+def _longest(
+    shapes: Shapes, depth: int, free: "Floats", sum_s: float, rate: float, best: float
+) -> float:
+    """The longest that a stage of a plan of so many stages may take that beats ``best``; 0 if none
+    does. ``free`` is known of the longest, by pattern, nothing if it is empty."""
     found = 0.0
     for j in range(shapes.start[depth], shapes.start[depth + 1]):
         pace = free[shapes.pattern[j]] if free.shape[0] > 0 else 0.0
@@ -87,10 +100,16 @@ def _longest(shapes: Shapes, depth: int, free: "Floats", sum_s: float, rate: flo
 
 @njit(cache=True, nogil=True)
 def _of_class(
-    shapes: Shapes, depth: int, at: tuple[int, int], pace: float, sum_s: float, rate: float, best: float
+    shapes: Shapes,
+    depth: int,
+    at: tuple[int, int],
+    pace: float,
+    sum_s: float,
+    rate: float,
+    best: float,
 ) -> tuple[float, float]:
-    """The least of a class and pattern, from the longest stage and the sum of all, and the longest that a stage of such
-    a plan may take that beats ``best``."""
+    """The least of a class and pattern, from the longest stage and the sum of all, and the longest
+    that a stage of such a plan may take that beats ``best``."""
     (size, pattern), least, longest = at, np.inf, 0.0
     for j in range(shapes.start[depth], shapes.start[depth + 1]):
         if shapes.pattern[j] == pattern:
@@ -113,11 +132,11 @@ def _class_floor(
     best: float,
     table: "Floats",
 ) -> float:
-    """The lesser of ``best`` and of a class and pattern; ``known`` of all classes are the longest stage, the sum of
-    all, and the longest that a stage may take.
+    """The lesser of ``best`` and of a class and pattern; ``known`` of all classes are the longest
+    stage, the sum of all, and the longest that a stage may take.
 
-    What the sum leaves to the longest stage shortens it, and stages that are no longer have a greater sum: in turns,
-    until neither changes.
+    What the sum leaves to the longest stage shortens it, and stages that are no longer have a
+    greater sum: in turns, until neither changes.
     """
     (size, pattern), (free, sum_s, limit) = at, known
     if _of_class(shapes, depth, at, free, sum_s, rate, best)[0] >= best:
@@ -138,11 +157,18 @@ def _class_floor(
 
 @njit(cache=True, nogil=True)
 def _cut_floor(
-    shapes: Shapes, stages: Stages, depth: int, times: "Floats", limit: float, rate: float, best: float
+    shapes: Shapes,
+    stages: Stages,
+    depth: int,
+    times: "Floats",
+    limit: float,
+    rate: float,
+    best: float,
 ) -> float:
     """The least of ``best`` and of a depth, no stage of which may take longer than ``limit``.
 
-    The longest stage of any class is no shorter than without a limit on its size, so most classes need no cut.
+    The longest stage of any class is no shorter than without a limit on its size, so most classes
+    need no cut.
     """
     sets, patterns = stages.start.shape[0] - 1, stages.end_s.shape[0]
     table, free = np.empty((sets, depth + 1)), np.full(patterns, np.inf)
@@ -164,7 +190,9 @@ def _cut_floor(
         for size in range(stages.most_bytes.shape[0]):
             if free[pattern] < np.inf:
                 known = (free[pattern], sum_s, limit)
-                best = _class_floor(shapes, stages, depth, (size, pattern), times, known, rate, best, table)
+                best = _class_floor(
+                    shapes, stages, depth, (size, pattern), times, known, rate, best, table
+                )
     return best
 
 
@@ -179,10 +207,11 @@ def cut_floors(
     second_per_byte: "Floats",
     below: "Floats",
 ) -> "Floats":
-    """The lesser of ``below`` and what no plan of a depth undercuts by its best cuts of every class, for each chip.
+    """The lesser of ``below`` and what no plan of a depth undercuts by its best cuts of every
+    class, for each chip.
 
-    ``layer_s`` are [kinds, chips] without anything computed again, which takes ``mode_s`` [modes, kinds, chips];
-    ``whole_s`` all layers together.
+    ``layer_s`` are [kinds, chips] without anything computed again, which takes ``mode_s`` [modes,
+    kinds, chips]; ``whole_s`` all layers together.
     """
     kinds, chips = layer_s.shape
     pairs = stages.rest.shape[0]

@@ -1,6 +1,8 @@
-r"""Compiled: what no plan undercuts where the sum of stage times counts, by counting, for every chip.
+r"""Compiled: what no plan undercuts where the sum of stage times counts, by counting, for every
+chip.
 
-The formulas stand in :mod:`phaze.search.bounds.shape_bounds`, the tables in :mod:`phaze.search.bounds.shape_tables`.
+The formulas stand in :mod:`phaze.search.bounds.shape_bounds`, the tables in
+:mod:`phaze.search.bounds.shape_tables`.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,12 +16,14 @@ if TYPE_CHECKING:
 
 
 class Shapes(NamedTuple):
-    """The shapes of each depth S, at ``start[S]`` .. ``start[S + 1]``, none of which another one dominates.
+    """The shapes of each depth S, at ``start[S]`` .. ``start[S + 1]``, none of which another one
+    dominates.
 
-    ``laps`` is how many times the longest stage counts, ``sums`` how many times all stages together: alpha and beta of
-    the family. ``moves_s`` is the least of all transfers of a microbatch, ``move_s`` of one, ``waits_s`` what is not
-    hidden of ZeRO's collectives, ``again`` the fewest layers that are computed again, ``pattern`` which levels its
-    boundaries cross, of the stages' list of that depth. By class of the largest stage [rows, classes]: ``ends_s``
+    ``laps`` is how many times the longest stage counts, ``sums`` how many times all stages
+    together: alpha and beta of the family. ``moves_s`` is the least of all transfers of a
+    microbatch, ``move_s`` of one, ``waits_s`` what is not hidden of ZeRO's collectives, ``again``
+    the fewest layers that are computed again, ``pattern`` which levels its boundaries cross, of the
+    stages' list of that depth. By class of the largest stage [rows, classes]: ``ends_s``
     synchronisation and tied parameters, ``step_bytes`` the optimizer's traffic.
     """
 
@@ -36,11 +40,12 @@ class Shapes(NamedTuple):
 
 
 class Stages(NamedTuple):
-    """Every stage of every closed set in a pipeline of one depth: what is left, layers of each kind, whether a kind is
-    recomputed, and up to which number it fits in each mode. ``crossed`` is the level that the stage of a number, from
-    the end, is entered by [patterns, numbers], ``move_s`` the transfer into each closed set [levels, sets], ``least_s``
-    the least of any level, ``end_s`` what chunks add at each end of the pipeline [patterns]. A stage has ``size_bytes``
-    of parameters, and the largest stage of a class at most ``most_bytes``."""
+    """Every stage of every closed set in a pipeline of one depth: what is left, layers of each
+    kind, whether a kind is recomputed, and up to which number it fits in each mode. ``crossed`` is
+    the level that the stage of a number, from the end, is entered by [patterns, numbers],
+    ``move_s`` the transfer into each closed set [levels, sets], ``least_s`` the least of any level,
+    ``end_s`` what chunks add at each end of the pipeline [patterns]. A stage has ``size_bytes`` of
+    parameters, and the largest stage of a class at most ``most_bytes``."""
 
     start: "Ints"
     rest: "Ints"
@@ -57,9 +62,15 @@ class Stages(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def ended(
-    shapes: Shapes, at: tuple[int, int], stages: int, pace_s: float, sum_s: float, second_per_byte: float
+    shapes: Shapes,
+    at: tuple[int, int],
+    stages: int,
+    pace_s: float,
+    sum_s: float,
+    second_per_byte: float,
 ) -> float:
-    """What a shape and class take whose longest stage, transfers with it, and whose sum without them are so long."""
+    """What a shape and class take whose longest stage, transfers with it, and whose sum without
+    them are so long."""
     j, size = at
     whole = sum_s + shapes.moves_s[j] + shapes.waits_s[j]
     longest = max(pace_s, whole / stages)
@@ -69,11 +80,13 @@ def ended(
 
 @njit(cache=True, nogil=True)
 def _counted(numbers: "Ints", layer_s: "Floats", stages: int, move: float) -> float:
-    """The least longest stage by counting: two stages have one transfer, the others two, or a layer less."""
+    """The least longest stage by counting: two stages have one transfer, the others two, or a layer
+    less."""
     pace = 0.0
     for kind in range(layer_s.shape[0]):
-        # If only the two end stages, with one transfer each, need the ceiling of layers, one transfer counts; else a
-        # middle stage needs it (a second transfer) or an end stage one layer more.
+        # If only the two end stages, with one transfer each, need the ceiling of layers, one
+        # transfer counts; else a middle stage needs it (a second transfer) or an end stage one
+        # layer more.
         own, most = layer_s[kind], -(-numbers[kind] // stages)
         ends = 2 * most + (stages - 2) * (most - 1) >= numbers[kind]
         pace = max(pace, most * own + move + (0.0 if ends else min(move, own)))
@@ -81,9 +94,11 @@ def _counted(numbers: "Ints", layer_s: "Floats", stages: int, move: float) -> fl
 
 
 @njit(cache=True, nogil=True)
-def _last_totals(shapes: Shapes, depths: "Ints", again_s: float, second_per_byte: float, cut_s: float) -> "Floats":
-    """For each shape the seconds of all layers from which on it takes ``cut_s`` at the least, whatever its stages are;
-    ``again_s`` and ``second_per_byte`` are the least of all chips.
+def _last_totals(
+    shapes: Shapes, depths: "Ints", again_s: float, second_per_byte: float, cut_s: float
+) -> "Floats":
+    """For each shape the seconds of all layers from which on it takes ``cut_s`` at the least,
+    whatever its stages are; ``again_s`` and ``second_per_byte`` are the least of all chips.
 
         (laps / S + sums) (total + again + moves + waits) + ends + step >= cut
     """
@@ -91,20 +106,30 @@ def _last_totals(shapes: Shapes, depths: "Ints", again_s: float, second_per_byte
     for j in range(depths.shape[0]):
         end = shapes.ends_s[j, 0] + shapes.step_bytes[j, 0] * second_per_byte
         passes = shapes.laps[j] / depths[j] + shapes.sums[j]
-        found[j] = (cut_s - end) / passes - shapes.again[j] * again_s - shapes.moves_s[j] - shapes.waits_s[j]
+        found[j] = (
+            (cut_s - end) / passes
+            - shapes.again[j] * again_s
+            - shapes.moves_s[j]
+            - shapes.waits_s[j]
+        )
     return found
 
 
 @njit(cache=True, nogil=True)
 def shape_floors(
-    shapes: Shapes, numbers: "Ints", layer_s: "Floats", again_s: "Floats", second_per_byte: "Floats", cut_s: "Floats"
+    shapes: Shapes,
+    numbers: "Ints",
+    layer_s: "Floats",
+    again_s: "Floats",
+    second_per_byte: "Floats",
+    cut_s: "Floats",
 ) -> "Floats":
-    """For each chip what no plan of the shapes undercuts, by counting, or its ``cut_s`` if that is less; infinite where
-    there is no shape. ``layer_s`` are [kinds, chips], ``numbers`` how many layers of each kind there are, ``again_s``
-    the least that computing one again takes.
+    """For each chip what no plan of the shapes undercuts, by counting, or its ``cut_s`` if that is
+    less; infinite where there is no shape. ``layer_s`` are [kinds, chips], ``numbers`` how many
+    layers of each kind there are, ``again_s`` the least that computing one again takes.
 
-    Shapes are bounded in the order of what they leave to the layers under the greatest cut, and only as far as a
-    chip's layers take less.
+    Shapes are bounded in the order of what they leave to the layers under the greatest cut, and
+    only as far as a chip's layers take less.
     """
     kinds, chips = layer_s.shape
     rows = shapes.laps.shape[0]
@@ -121,7 +146,8 @@ def shape_floors(
         for kind in range(kinds):
             own[kind] = layer_s[kind, chip]
             total += numbers[kind] * own[kind]
-        # Chips come in the order of the space, so the shape that was best for the last one gives a tight cut first.
+        # Chips come in the order of the space, so the shape that was best for the last one gives a
+        # tight cut first.
         for turn in range(-1, rows):
             j = recent if turn < 0 else order[turn]
             if last[j] <= total:
@@ -139,14 +165,18 @@ def shape_floors(
 
 
 @njit(cache=True, nogil=True)
-def depth_floors(shapes: Shapes, whole_s: "Floats", second_per_byte: "Floats", below: "Floats") -> "Floats":
-    """For each depth how near a plan of it comes to ``below`` on the chip where it comes nearest, if all its stages
-    were alike: 1 or more where none is below."""
+def depth_floors(
+    shapes: Shapes, whole_s: "Floats", second_per_byte: "Floats", below: "Floats"
+) -> "Floats":
+    """For each depth how near a plan of it comes to ``below`` on the chip where it comes nearest,
+    if all its stages were alike: 1 or more where none is below."""
     depth, chips = shapes.start.shape[0] - 2, whole_s.shape[0]
     found = np.full(depth + 1, np.inf)
     for stages in range(1, depth + 1):
         for j in range(shapes.start[stages], shapes.start[stages + 1]):
             for chip in range(chips):
                 own = ended(shapes, (j, 0), stages, 0.0, whole_s[chip], second_per_byte[chip])
-                found[stages] = min(found[stages], own / below[chip] if below[chip] < np.inf else 0.0)
+                found[stages] = min(
+                    found[stages], own / below[chip] if below[chip] < np.inf else 0.0
+                )
     return found

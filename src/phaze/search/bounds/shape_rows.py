@@ -1,15 +1,19 @@
-r"""The degrees of the shapes of a graph, on no chip and in no memory: what each takes at the least beside its layers.
+r"""The degrees of the shapes of a graph, on no chip and in no memory: what each takes at the least
+beside its layers.
 
-A shape is a depth S, d replicas and an order, under a stage of ZeRO and a pipeline family. Tabled once for a graph, for
-sizes w of a largest stage:
+A shape is a depth S, d replicas and an order, under a stage of ZeRO and a pipeline family. Tabled
+once for a graph, for sizes w of a largest stage:
 
     rounds     m = ceil(M / d)
-    moves      2 sum over boundaries of the transfer of the smallest cut, at the level that the boundary crosses
-    waits      (1 - h) sum over layers of ZeRO's collectives of a microbatch                                  z = 2, 3
+    moves      2 sum over boundaries of the transfer of the smallest cut, at the level that the
+               boundary crosses
+    waits      (1 - h) sum over layers of ZeRO's collectives of a microbatch
+               z = 2, 3
     ends       what is exposed of sync_d(w), by which no chip gets less
 
-A family of v chunks counts each transfer v times, and v - 1 times the start of a chunk and the way around. Where its
-chunks overlap transfers none of them is counted: what filling and emptying the pipeline exposes is at least nothing.
+A family of v chunks counts each transfer v times, and v - 1 times the start of a chunk and the way
+around. Where its chunks overlap transfers none of them is counted: what filling and emptying the
+pipeline exposes is at least nothing.
 """
 
 from collections.abc import Sequence
@@ -32,8 +36,8 @@ from phaze.search.task import ModelTask
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Ranks that hold the same by level, dense weights and experts, and that share out state, each once: their place in a
-# list, and a shape.
+# Ranks that hold the same by level, dense weights and experts, and that share out state, each once:
+# their place in a list, and a shape.
 Met = dict[tuple[tuple[int, ...], ...], tuple[int, Shape]]
 
 
@@ -51,13 +55,16 @@ def least_prices(task: ModelTask, problem: PlacementProblem, width: Width) -> Fl
     if problem.scatter_gather:
         lanes = width.graph.width // problem.sharing.context
     carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
-    return np.array([float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))])
+    return np.array(
+        [float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))]
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeDegrees:
-    """The degrees of one depth, those of an order after those of the other: replicas, rounds, which of ``levels``
-    [patterns, boundaries] their boundaries cross, and the replicas by level (a place in a list of these)."""
+    """The degrees of one depth, those of an order after those of the other: replicas, rounds, which
+    of ``levels`` [patterns, boundaries] their boundaries cross, and the replicas by level (a place
+    in a list of these)."""
 
     replicas: Integers
     rounds: Integers
@@ -66,15 +73,18 @@ class ShapeDegrees:
     levels: Integers
 
     def transfers_s(self, prices_s: Floats) -> tuple[Floats, Floats]:
-        """All transfers of a microbatch and the least of one, by pattern, at these prices by level."""
+        """All transfers of a microbatch and the least of one, by pattern, at these prices by
+        level."""
         taken_s = prices_s[self.levels]
-        return 2 * taken_s.sum(axis=1), taken_s.min(axis=1) if taken_s.shape[1] else np.zeros(len(taken_s))
+        return 2 * taken_s.sum(axis=1), taken_s.min(axis=1) if taken_s.shape[1] else np.zeros(
+            len(taken_s)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What ranks that hold the same, by level, take under one stage of ZeRO: [members, sizes] at the end, [members] a
-    microbatch."""
+    """What ranks that hold the same, by level, take under one stage of ZeRO: [members, sizes] at
+    the end, [members] a microbatch."""
 
     ends_s: Floats
     waits_s: Floats
@@ -87,34 +97,46 @@ def _degrees(problem: PlacementProblem, width: Width, stages: int, met: Met) -> 
     sharing, cluster = problem.sharing, problem.cluster
     for order in ORDERS if several else ORDERS[:1]:
         shape = Shape(tensor, stages, most, order)
-        replicas = np.array([data for data in range(1, most + 1) if sharing.allows(shape._replace(data=data))], int)
+        replicas = np.array(
+            [data for data in range(1, most + 1) if sharing.allows(shape._replace(data=data))], int
+        )
         members = np.empty(len(replicas), np.int64)
         for at, data in enumerate(replicas.tolist()):
             own = shape._replace(data=data)
-            held_by: tuple[tuple[int, ...], ...] = sharing.dense_by_level(cluster, own), experts_met(problem, own)
+            held_by: tuple[tuple[int, ...], ...] = (
+                sharing.dense_by_level(cluster, own),
+                experts_met(problem, own),
+            )
             if sharing.shard:
-                held_by += sharing.shard_by_level(cluster, own), sharing.shards_by_level(cluster, own)
+                held_by += (
+                    sharing.shard_by_level(cluster, own),
+                    sharing.shards_by_level(cluster, own),
+                )
             members[at] = met.setdefault(held_by, (len(met), own))[0]
         levels = np.zeros((most, stages - 1), np.int64)
         if several:
             levels = boundary_levels_of(cluster, shape)
-        found.append((replicas, -(-problem.microbatches // replicas), members, levels[replicas - 1]))
+        found.append(
+            (replicas, -(-problem.microbatches // replicas), members, levels[replicas - 1])
+        )
     many, rounds, met_at, crossed = (np.concatenate(column) for column in zip(*found, strict=True))
     patterns, which = np.unique(crossed, axis=0, return_inverse=True)
     return ShapeDegrees(many, rounds, which.reshape(-1).astype(np.int64), met_at, patterns)
 
 
 def all_degrees(problem: PlacementProblem, width: Width) -> tuple[tuple[ShapeDegrees, ...], Met]:
-    """The degrees of every depth, from 1 on, and the replicas by level that they have; on any bandwidth."""
+    """The degrees of every depth, from 1 on, and the replicas by level that they have; on any
+    bandwidth."""
     met = Met()
     return tuple(_degrees(problem, width, stages, met) for stages in range(1, width.depth + 1)), met
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeRows:
-    """All degrees of a graph by depth, from 1 on; by pattern all transfers of a microbatch and the least of one, as far
-    as no chunks hide them; what the replicas take by stage of ZeRO, for ``sizes_bytes``; where some parameters are
-    experts the least bytes that the optimizer updates on a rank under ZeRO, with one replica."""
+    """All degrees of a graph by depth, from 1 on; by pattern all transfers of a microbatch and the
+    least of one, as far as no chunks hide them; what the replicas take by stage of ZeRO, for
+    ``sizes_bytes``; where some parameters are experts the least bytes that the optimizer updates on
+    a rank under ZeRO, with one replica."""
 
     degrees: tuple[ShapeDegrees, ...]
     transfers_s: tuple[tuple[Floats, Floats], ...]
@@ -128,11 +150,20 @@ class ShapeRows:
 
 
 def _ends(
-    task: ModelTask, problem: PlacementProblem, width: Width, met: Met, sizes_bytes: Floats, mixed: StageSizes | None
+    task: ModelTask,
+    problem: PlacementProblem,
+    width: Width,
+    met: Met,
+    sizes_bytes: Floats,
+    mixed: StageSizes | None,
 ) -> Ends:
-    """``mixed``: the sizes of stages where some parameters are experts. Of stages of at least so many bytes the least
-    end counts, as experts may be reduced over fewer ranks than other parameters."""
-    layers = np.stack([width.cut_sets.parameter_bytes, [layer.expert_bytes for layer in width.graph.layers]], axis=1)
+    """``mixed``: the sizes of stages where some parameters are experts. Of stages of at least so
+    many bytes the least end counts, as experts may be reduced over fewer ranks than other
+    parameters."""
+    layers = np.stack(
+        [width.cut_sets.parameter_bytes, [layer.expert_bytes for layer in width.graph.layers]],
+        axis=1,
+    )
     kinds, counts = np.unique(layers, axis=0, return_counts=True)
     ends_s, waits_s = np.zeros((len(met), len(sizes_bytes))), np.zeros(len(met))
     for at, shape in met.values():
@@ -140,7 +171,9 @@ def _ends(
             ends_s[at] = synchronisation_s(problem, shape, task.prices, sizes_bytes)
         else:
             own = mixed.parameter_bytes, mixed.expert_bytes
-            ends_s[at] = mixed.least(synchronisation_s(problem, shape, task.prices, *own), sizes_bytes)
+            ends_s[at] = mixed.least(
+                synchronisation_s(problem, shape, task.prices, *own), sizes_bytes
+            )
         if problem.zero >= 2:
             ahead_s, behind_s = collected_s(problem, shape, task.prices, *kinds.T)
             waits_s[at] = (1 - problem.rules.hidden) * float(((ahead_s + behind_s) * counts).sum())
@@ -156,24 +189,35 @@ def shape_rows_of(
     sizes_bytes: Floats,
     mixed: StageSizes | None = None,
 ) -> ShapeRows:
-    """The rows of a graph whose degrees are known, for sizes of the largest stage; ``mixed`` as of :func:`_ends`."""
+    """The rows of a graph whose degrees are known, for sizes of the largest stage; ``mixed`` as of
+    :func:`_ends`."""
     (degrees, met), prices_s = known, least_prices(task, problem, width)
-    if problem.rules.overlapped_transfers:  # the rows bound every number of chunks, which may hide their transfers
+    if (
+        problem.rules.overlapped_transfers
+    ):  # the rows bound every number of chunks, which may hide their transfers
         prices_s = np.zeros_like(prices_s)
-    at_zeros = {zero: _ends(task, problem.at_zero(zero), width, met, sizes_bytes, mixed) for zero in zeros}
-    stepped = None if mixed is None else mixed.least(mixed.stepped_bytes(problem, width), sizes_bytes)
+    at_zeros = {
+        zero: _ends(task, problem.at_zero(zero), width, met, sizes_bytes, mixed) for zero in zeros
+    }
+    stepped = (
+        None if mixed is None else mixed.least(mixed.stepped_bytes(problem, width), sizes_bytes)
+    )
     moved_s = tuple(own.transfers_s(prices_s) for own in degrees)
     return ShapeRows(degrees, moved_s, sizes_bytes, at_zeros, stepped)
 
 
 def paced_transfers(problem: PlacementProblem, family: Family) -> int:
-    """How often a boundary is surely crossed at the pace of a pipeline, a pass: not at all behind other chunks."""
+    """How often a boundary is surely crossed at the pace of a pipeline, a pass: not at all behind
+    other chunks."""
     return 0 if problem.rules.overlaps(family) else family.chunks
 
 
-def chunk_seconds(problem: PlacementProblem, width: Width, family: Family, levels: Integers) -> tuple[float, Floats]:
-    """What the chunks of a family add to the pace at a boundary, a pass, and at each end of a pipeline whose boundaries
-    cross these ``levels`` [patterns, boundaries]: at least their starts where transfers are overlapped."""
+def chunk_seconds(
+    problem: PlacementProblem, width: Width, family: Family, levels: Integers
+) -> tuple[float, Floats]:
+    """What the chunks of a family add to the pace at a boundary, a pass, and at each end of a
+    pipeline whose boundaries cross these ``levels`` [patterns, boundaries]: at least their starts
+    where transfers are overlapped."""
     start_s = starts_s(problem, family)
     back = family.wraparound_transfers if paced_transfers(problem, family) else 0
     return start_s, start_s + back * width.wraparound_s[levels.max(axis=1, initial=0)]

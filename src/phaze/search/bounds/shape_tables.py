@@ -1,28 +1,35 @@
-r"""The shapes of a model on a cluster, on no chip: what fits, and what every plan of a shape takes at the least.
+r"""The shapes of a model on a cluster, on no chip: what fits, and what every plan of a shape takes
+at the least.
 
-A shape is a width t, a depth S, d replicas and an order, under a stage of ZeRO z and a pipeline family. What depends on
-no chip is tabled once for a graph, a recompute choice and a memory (:mod:`phaze.search.bounds.shape_rows` has the
-degrees), with w_S = max(W / S, largest layer, ceil(n_k / S) w_k) a size that some stage reaches (W all parameters, n_k
-layers of kind k, w_k the bytes of one; one of S stages holds ceil(n_k / S) of them):
+A shape is a width t, a depth S, d replicas and an order, under a stage of ZeRO z and a pipeline
+family. What depends on no chip is tabled once for a graph, a recompute choice and a memory
+(:mod:`phaze.search.bounds.shape_rows` has the degrees), with w_S = max(W / S, largest layer,
+ceil(n_k / S) w_k) a size that some stage reaches (W all parameters, n_k layers of kind k, w_k the
+bytes of one; one of S stages holds ceil(n_k / S) of them):
 
-    laps, sums   alpha and beta of the family: m - 1/v and 1/v, under icml24 m + S - 1 and 0; where backward passes are
-                 split m and 0, as what they count beside the slowest stage is no less than nothing
-    ends         (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain; where E is that of the first
-                 stage, of the least that one has
+    laps, sums   alpha and beta of the family: m - 1/v and 1/v, under icml24 m + S - 1 and 0; where
+                 backward passes are split m and 0, as what they count beside the slowest stage is
+                 no less than nothing
+    ends         (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain; where E
+                 is that of the first stage, of the least that one has
     step         optimizer bytes of w_S, shared by the replicas under ZeRO
-    again        fewest layers computed again over all cuts into S stages that fit at z         (:func:`fewest_again`)
+    again        fewest layers computed again over all cuts into S stages that fit at z
+                 (:func:`fewest_again`)
 
 There are two kinds of tables:
 
-    all families   the shape with the most chunks v that S stages can have where S divides m, at the prices of one
-                   chunk: as all stages together take no less than the longest, more chunks count less
-    one family     its own terms; and for one depth S the stages whose blocks v divides, up to the number at which
-                   they fit with the most replicas of S stages, and with the microbatches that are then in flight
+    all families   the shape with the most chunks v that S stages can have where S divides m, at the
+                   prices of one chunk: as all stages together take no less than the longest, more
+                   chunks count less
+    one family     its own terms; and for one depth S the stages whose blocks v divides, up to the
+                   number at which they fit with the most replicas of S stages, and with the
+                   microbatches that are then in flight
 
-Plans of a family are told apart by their largest stage: class i has one above g_(i-1) and at most g_i bytes of
-parameters, so ends and step count its least such size, and its cuts hold no larger stage. Replicas with equal laps and
-order count with the least of each. More replicas never need more memory, nor do fewer microbatches in flight, so what
-fits at depth S is tried with the most replicas that it can have.
+Plans of a family are told apart by their largest stage: class i has one above g_(i-1) and at most
+g_i bytes of parameters, so ends and step count its least such size, and its cuts hold no larger
+stage. Replicas with equal laps and order count with the least of each. More replicas never need
+more memory, nor do fewer microbatches in flight, so what fits at depth S is tried with the most
+replicas that it can have.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +40,15 @@ from numpy.typing import NDArray
 
 from phaze.pipeline.family import Family
 from phaze.placement.cut_sets import is_chain
-from phaze.placement.prepared_width import Width, in_flight_of, inside, prepared, room_of, stages_of, whole_blocks
+from phaze.placement.prepared_width import (
+    Width,
+    in_flight_of,
+    inside,
+    prepared,
+    room_of,
+    stages_of,
+    whole_blocks,
+)
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import something_fits
 from phaze.placement.stage_kernels import StageTable
@@ -48,8 +63,8 @@ from phaze.search.task import Configuration, ModelTask, zero_groups
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Finer classes bound the end of a batch better, and each costs a look. The largest stage of a good plan is hardly
-# larger than it must be, so half of the classes hold one size each.
+# Finer classes bound the end of a batch better, and each costs a look. The largest stage of a good
+# plan is hardly larger than it must be, so half of the classes hold one size each.
 CLASSES = 24
 # Columns of a shape beside those by class: laps, sums, moves, move, waits, again, pattern.
 PLAIN, AGAIN = 7, 5
@@ -57,8 +72,9 @@ PLAIN, AGAIN = 7, 5
 
 @dataclass(frozen=True, slots=True)
 class ShapeTables:
-    """What a graph takes on no chip: its shapes over all families, how many layers of each kind it has, which repeat;
-    and those of one family, made when they are asked for, as are the stages of a depth."""
+    """What a graph takes on no chip: its shapes over all families, how many layers of each kind it
+    has, which repeat; and those of one family, made when they are asked for, as are the stages of a
+    depth."""
 
     shapes: Shapes
     numbers: Integers
@@ -87,8 +103,8 @@ class ShapeTables:
 class ShapeTerms:
     """What the tables of a configuration and a memory have in common.
 
-    ``reached`` is w_S by depth, ``first`` what a first stage has at the least where its end counts alone, ``again`` by
-    depth, -1 where nothing fits; ``tied_s`` is Y by level.
+    ``reached`` is w_S by depth, ``first`` what a first stage has at the least where its end counts
+    alone, ``again`` by depth, -1 where nothing fits; ``tied_s`` is Y by level.
     """
 
     task: ModelTask
@@ -107,11 +123,15 @@ class ShapeTerms:
     def families(self) -> tuple[Family, ...]:
         """The pipeline families that the blocks allow."""
         blocks = self.width.blocks
-        return tuple(f for f in self.problem.rules.families if f.chunks == 1 or (blocks and blocks % f.chunks == 0))
+        return tuple(
+            f
+            for f in self.problem.rules.families
+            if f.chunks == 1 or (blocks and blocks % f.chunks == 0)
+        )
 
     def fills(self, stages: int) -> Floats:
-        """By degree of a depth, the least beta of any family: 1/v of the most chunks that stages with as many blocks at
-        the least can have, nothing where backward passes are split."""
+        """By degree of a depth, the least beta of any family: 1/v of the most chunks that stages
+        with as many blocks at the least can have, nothing where backward passes are split."""
         rounds = self.rows.at(stages).rounds
         found = np.ones(len(rounds))
         for family in self.families:
@@ -121,24 +141,33 @@ class ShapeTerms:
         return found
 
     def classes(self, sizes: Floats, stages: int) -> tuple[Floats, Floats]:
-        """The greatest and the least size of a largest stage of each class of a depth, ascending, of the sizes of its
-        stages; the last are empty if there are few."""
+        """The greatest and the least size of a largest stage of each class of a depth, ascending,
+        of the sizes of its stages; the last are empty if there are few."""
         sizes = sizes[sizes >= self.reached[stages] * (1 - 1e-12)]
         half = CLASSES // 2
         ends = np.arange(1, len(sizes) + 1)
         if len(sizes) > CLASSES:
-            ends = np.unique(np.append(ends[:half], np.geomspace(half, len(sizes), half + 1).astype(np.int64)))
+            ends = np.unique(
+                np.append(ends[:half], np.geomspace(half, len(sizes), half + 1).astype(np.int64))
+            )
         least = sizes[np.append(0, ends[:-1])] if len(ends) else ends
         empty = np.zeros(CLASSES - len(ends))
-        return np.append(sizes[ends - 1], empty), np.append(least, empty + self.rows.sizes_bytes[-1])
+        return np.append(sizes[ends - 1], empty), np.append(
+            least, empty + self.rows.sizes_bytes[-1]
+        )
 
     def terms(self, stages: int, fills: Floats, sizes: Floats) -> Floats:
-        """The rows of a depth and of beta by degree, below 0 where there is none, by size of a largest stage."""
+        """The rows of a depth and of beta by degree, below 0 where there is none, by size of a
+        largest stage."""
         own, ends, classes = self.rows.at(stages), self.rows.ends[self.problem.zero], len(sizes)
         if self.first is not None:
             sizes = np.full(classes, self.first)
         at = np.searchsorted(self.rows.sizes_bytes, sizes * (1 + 1e-12), side="right") - 1
-        traffic = self._stepped(sizes, at) / self.problem.sent_bytes * self.problem.optimizer_traffic_bytes
+        traffic = (
+            self._stepped(sizes, at)
+            / self.problem.sent_bytes
+            * self.problem.optimizer_traffic_bytes
+        )
         share = self._shared(own.replicas)
         some = np.flatnonzero(fills >= 0)
         rows = np.empty((len(some), PLAIN + 2 * classes))
@@ -148,9 +177,14 @@ class ShapeTerms:
             rows[:, 0], rows[:, 1] = own.rounds[some] + stages - 1, 0
         (moves_s, move_s), pattern = self.rows.transfers_s[stages - 1], own.pattern[some]
         rows[:, 2], rows[:, 3], rows[:, 6] = moves_s[pattern], move_s[pattern], pattern
-        rows[:, 4], rows[:, AGAIN] = ends.waits_s[own.members[some]], self.again[stages] if self.counted else 0
+        rows[:, 4], rows[:, AGAIN] = (
+            ends.waits_s[own.members[some]],
+            self.again[stages] if self.counted else 0,
+        )
         tied_s = self.tied_s[own.levels.max(axis=1)][pattern] if stages > 1 else np.zeros(len(some))
-        rows[:, PLAIN : PLAIN + classes] = ends.ends_s[own.members[some][:, None], at] + tied_s[:, None]
+        rows[:, PLAIN : PLAIN + classes] = (
+            ends.ends_s[own.members[some][:, None], at] + tied_s[:, None]
+        )
         rows[:, PLAIN + classes :] = traffic / share[some, None]
         # Replicas of equal laps whose boundaries cross the same levels count as one.
         marks = np.stack([own.rounds[some], own.pattern[some]])
@@ -165,22 +199,30 @@ class ShapeTerms:
         return sizes / self.problem.sharing.context if stepped is None else stepped[at]
 
     def _shared(self, replicas: Integers) -> Floats:
-        """By degree, over how many ranks the update is shared out, beside those that share a sequence."""
+        """By degree, over how many ranks the update is shared out, beside those that share a
+        sequence."""
         if not self.problem.zero:
             return np.ones(len(replicas))
         shard, context = self.problem.sharing.shard, self.problem.sharing.context
         return np.full(len(replicas), shard / context) if shard else replicas.astype(np.float64)
 
     def overall(self, stages: int) -> Floats:
-        """The rows of a depth over all families that none beats, whatever fits: ``again`` is left to the memory."""
+        """The rows of a depth over all families that none beats, whatever fits: ``again`` is left
+        to the memory."""
         found = self.terms(stages, self.fills(stages), self.reached[[stages]])
         found[:, AGAIN] = 0
-        found[:, PLAIN - 1] = 0  # which levels boundaries cross is in the transfers, and counts no further
+        found[:, PLAIN - 1] = (
+            0  # which levels boundaries cross is in the transfers, and counts no further
+        )
         return _unbeaten(found)
 
     def overall_in_memory(self, rows: Sequence[Floats]) -> Shapes:
-        """Those of :meth:`overall` by depth, from 1 on, as far as a depth fits, with the layers computed again."""
-        found = [own.copy() if fewest >= 0 else own[:0] for own, fewest in zip(rows, self.again[1:], strict=True)]
+        """Those of :meth:`overall` by depth, from 1 on, as far as a depth fits, with the layers
+        computed again."""
+        found = [
+            own.copy() if fewest >= 0 else own[:0]
+            for own, fewest in zip(rows, self.again[1:], strict=True)
+        ]
         for own, fewest in zip(found, self.again[1:].tolist(), strict=True):
             own[:, AGAIN] = fewest if self.counted else 0
         return _shapes(found, 1)
@@ -190,10 +232,16 @@ class ShapeTerms:
         rows, more = [np.empty((0, PLAIN + 2 * CLASSES))] * self.width.depth, family.chunks
         own = self.rows.at(stages)
         beyond = family.most_stages and stages > family.most_stages
-        if self.again[stages] < 0 or beyond or (more > 1 and not 1 < stages <= self.width.blocks // more):
+        if (
+            self.again[stages] < 0
+            or beyond
+            or (more > 1 and not 1 < stages <= self.width.blocks // more)
+        ):
             return _shapes(rows, CLASSES)
         sizes = np.unique(whole_blocks(self.table, more).parameter_bytes)
-        fills = np.where(family.runs(own.rounds, stages), 0.0 if family.split else family.fill, -1.0)
+        fills = np.where(
+            family.runs(own.rounds, stages), 0.0 if family.split else family.fill, -1.0
+        )
         found = self.terms(stages, fills, self.classes(sizes, stages)[1])
         boundary_s, ends_s = chunk_seconds(self.problem, self.width, family, own.levels)
         at_ends = ends_s[found[:, PLAIN - 1].astype(np.int64)]
@@ -207,7 +255,10 @@ class ShapeTerms:
         width, graph, pairs = self.width, self.graph, whole_blocks(self.table, family.chunks)
         kinds = np.array([graph.calls[layer.id] for layer in width.graph.layers])
         top = np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
-        held = [inside(width.cut_sets, (kinds == kind).astype(np.float64)) for kind in range(len(graph.layers))]
+        held = [
+            inside(width.cut_sets, (kinds == kind).astype(np.float64))
+            for kind in range(len(graph.layers))
+        ]
         counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
         replicas = most_replicas(self.problem, width, depth)
         rounds = self.problem.rounds(replicas)
@@ -222,7 +273,9 @@ class ShapeTerms:
         crossed = np.pad(levels[:, ::-1], ((0, 0), (1, 1)))
         sizes = (pairs.parameter_bytes, self.classes(np.unique(pairs.parameter_bytes), depth)[0])
         moved = (np.ascontiguousarray(crossed), moves_s, moves_s.min(axis=0), ends_s)
-        return Stages(pairs.start, pairs.rest, counts, _repeated(graph, self.problem), fits, *moved, *sizes)
+        return Stages(
+            pairs.start, pairs.rest, counts, _repeated(graph, self.problem), fits, *moved, *sizes
+        )
 
 
 def _unbeaten(rows: Floats) -> Floats:
@@ -236,22 +289,31 @@ def _unbeaten(rows: Floats) -> Floats:
 def _shapes(rows: Sequence[Floats], classes: int) -> Shapes:
     """Rows by depth, from 1 on, as columns."""
     kept = [np.empty((0, PLAIN + 2 * classes)), *rows]
-    start, terms = np.cumsum([0, *(len(own) for own in kept)]).astype(np.int64), np.concatenate(kept)
+    start, terms = (
+        np.cumsum([0, *(len(own) for own in kept)]).astype(np.int64),
+        np.concatenate(kept),
+    )
     laps, sums, moves_s, move_s, waits_s, again, pattern = np.ascontiguousarray(terms[:, :PLAIN].T)
     by_class = (terms[:, PLAIN : PLAIN + classes].copy(), terms[:, PLAIN + classes :].copy())
-    return Shapes(start, laps, sums, moves_s, move_s, waits_s, again, pattern.astype(np.int64), *by_class)
+    return Shapes(
+        start, laps, sums, moves_s, move_s, waits_s, again, pattern.astype(np.int64), *by_class
+    )
 
 
 def _fewest(problem: PlacementProblem, width: Width, table: StageTable) -> Integers:
-    """Fewest layers recomputed at every depth, -1 where nothing fits; with one chunk, which needs the least memory."""
+    """Fewest layers recomputed at every depth, -1 where nothing fits; with one chunk, which needs
+    the least memory."""
     depth, known = width.depth, dict[tuple[int, int], Integers]()
     found, family = np.full(depth + 1, -1, np.int64), problem.rules.families[0]
-    if not something_fits(problem):  # rounded replicas may let a depth through at which nothing fits
+    if not something_fits(
+        problem
+    ):  # rounded replicas may let a depth through at which nothing fits
         return found
     for stages in range(1, depth + 1):
         replicas = most_replicas(problem, width, stages)
         rounds = problem.rounds(replicas)
-        # More replicas never need more memory, so a power of two above them serves many depths at once.
+        # More replicas never need more memory, so a power of two above them serves many depths at
+        # once.
         shared = 1 << (replicas - 1).bit_length() if problem.zero else 1
         key = (depth if rounds >= stages and family.in_flight_rule != "all" else rounds, shared)
         if key not in known:
@@ -262,13 +324,16 @@ def _fewest(problem: PlacementProblem, width: Width, table: StageTable) -> Integ
 
 
 def _tied(task: ModelTask, problem: PlacementProblem, width: Width) -> Floats:
-    """Y of a chain whose tied layers lie at its two ends, by the outermost level that its boundaries cross; else
-    nothing."""
+    """Y of a chain whose tied layers lie at its two ends, by the outermost level that its
+    boundaries cross; else nothing."""
     graph, levels = problem.graph(width.graph.width), len(problem.cluster.levels)
     first, last = graph.layers[0], graph.layers[-1]
     if not is_chain(graph) or first.tied is None or first.tied != last.tied:
         return np.zeros(levels)
-    count, size = sum(layer.tied == first.tied for layer in graph.layers), np.array([first.tied_bytes])
+    count, size = (
+        sum(layer.tied == first.tied for layer in graph.layers),
+        np.array([first.tied_bytes]),
+    )
     groups = [tuple(count if at == level else 1 for at in range(levels)) for level in range(levels)]
     return np.array([float(task.prices.all_reduce_s(group, size)[0]) for group in groups])
 
@@ -280,7 +345,8 @@ def _repeated(graph: RankGraph, problem: PlacementProblem) -> Floats:
 
 
 def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -> ShapeTables:
-    """The tables of a configuration and a memory; what does not depend on both is made once for all that share it."""
+    """The tables of a configuration and a memory; what does not depend on both is made once for all
+    that share it."""
     zeros = tuple(max(group) for group in zero_groups(task.training.zeros))
     graph, problem = task.graphs[configuration.graph], pattern_of(task, configuration, hbm_bytes)
     at, shared = configuration.graph, (configuration.graph, configuration.shard)
@@ -289,7 +355,9 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
         lambda: prepared(problem, problem.graphs[0], task.prices),
     )
     stages = stages_of(problem, width)
-    again = task.shared.take(("fewest again", configuration, hbm_bytes), lambda: _fewest(problem, width, stages))
+    again = task.shared.take(
+        ("fewest again", configuration, hbm_bytes), lambda: _fewest(problem, width, stages)
+    )
     # The last stage of ZeRO leaves the most room: its sizes serve all.
     roomy = stages if problem.zero == max(zeros) else stages_of(problem.at_zero(max(zeros)), width)
     reached = task.shared.take(("reached", at), lambda: reached_bytes(graph, problem, width))
@@ -299,16 +367,28 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
     rows = task.memo.take(
         ("shape rows", shared, sizes.tobytes()),
         lambda: shape_rows.shape_rows_of(
-            task, problem, width, degrees, zeros, sizes, stage_sizes(roomy) if problem.has_experts else None
+            task,
+            problem,
+            width,
+            degrees,
+            zeros,
+            sizes,
+            stage_sizes(roomy) if problem.has_experts else None,
         ),
     )
     tied_s, counted = _tied(task, problem, width), configuration.recompute == "best"
-    known = ShapeTerms(task, graph, problem, width, stages, rows, reached, first, again, tied_s, counted)
+    known = ShapeTerms(
+        task, graph, problem, width, stages, rows, reached, first, again, tied_s, counted
+    )
     overall = task.memo.take(
         ("overall", shared, problem.zero, sizes.tobytes()),
         lambda: [known.overall(s) for s in range(1, width.depth + 1)],
     )
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.layers))], np.int64)
     # Where the last stage never recomputes, no layer is sure to be computed again.
-    repeated = _repeated(graph, problem) if problem.rules.last_stage_recomputes else np.zeros(len(graph.layers))
+    repeated = (
+        _repeated(graph, problem)
+        if problem.rules.last_stage_recomputes
+        else np.zeros(len(graph.layers))
+    )
     return ShapeTables(known.overall_in_memory(overall), numbers, repeated, known)

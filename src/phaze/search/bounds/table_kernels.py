@@ -1,7 +1,8 @@
-"""Compiled: the bottleneck table of one width for chip after chip, whose layers differ in nothing but their seconds.
+"""Compiled: the bottleneck table of one width for chip after chip, whose layers differ in nothing
+but their seconds.
 
-The table and what is read off it are those of :mod:`phaze.placement.bottleneck_kernels`, the limits those of
-:mod:`phaze.placement.bottleneck_solver` with a chip's own cut as the guess.
+The table and what is read off it are those of :mod:`phaze.placement.bottleneck_kernels`, the limits
+those of :mod:`phaze.placement.bottleneck_solver` with a chip's own cut as the guess.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,14 +16,15 @@ from phaze.placement.stage_kernels import Room, Saved, stage_table
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import CutSets, Floats
 
-# Products of the same times in another order differ by less: a limit a little too high leaves nothing out.
+# Products of the same times in another order differ by less: a limit a little too high leaves
+# nothing out.
 AGREEMENT = 1e-9
 
 
 class ChipFreeTable(NamedTuple):
-    """What the table of a width depends on beside seconds: memory at the most replicas and at one, microbatches in
-    flight by number, least alpha by stages from 1 on, numbers of unsplit stages told apart, data degrees, seconds of a
-    first stage's byte, and room for stages."""
+    """What the table of a width depends on beside seconds: memory at the most replicas and at one,
+    microbatches in flight by number, least alpha by stages from 1 on, numbers of unsplit stages
+    told apart, data degrees, seconds of a first stage's byte, and room for stages."""
 
     device: Room
     room: Room
@@ -36,7 +38,8 @@ class ChipFreeTable(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def stage_limits(alpha: "Floats", seconds: tuple[float, float], guess_s: float) -> "Floats":
-    """limit(S) for S = 0 .. most + 1, never rising; ``seconds`` are those of all layers and of the longest."""
+    """limit(S) for S = 0 .. most + 1, never rising; ``seconds`` are those of all layers and of the
+    longest."""
     whole_s, longest_s = seconds
     most = 0
     allowed = np.zeros(alpha.shape[0] + 2)
@@ -53,9 +56,14 @@ def stage_limits(alpha: "Floats", seconds: tuple[float, float], guess_s: float) 
 
 @njit(cache=True, nogil=True)
 def table_floors(
-    cut_sets: "CutSets", saved: Saved, fixed: ChipFreeTable, times: "tuple[Floats, Floats]", cuts_s: "Floats"
+    cut_sets: "CutSets",
+    saved: Saved,
+    fixed: ChipFreeTable,
+    times: "tuple[Floats, Floats]",
+    cuts_s: "Floats",
 ) -> "Floats":
-    """The least batch time of every chip, or its cut if that is less; ``times`` of both passes are [layers, chips].
+    """The least batch time of every chip, or its cut if that is less; ``times`` of both passes are
+    [layers, chips].
 
     The seconds of ``cut_sets`` and ``saved`` are written over: give arrays of their own.
     """

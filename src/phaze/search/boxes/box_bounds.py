@@ -1,9 +1,10 @@
-"""Lower bounds on the score of every chip of a box, by the bounds of a search on the box's virtual chip.
+"""Lower bounds on the score of every chip of a box, by the bounds of a search on the box's virtual
+chip.
 
-A box is a chip with the seconds of :mod:`phaze.search.boxes.box_costs`, the most cores, the fastest links and HBM, and
-the rates of the least area. Batch times, schedules and scores only rise with all of these, so whatever bounds the
-virtual chip from below bounds every chip of the box. Schedules have the cheap bounds; where ``finer`` plans have the
-bottleneck table or the best cuts.
+A box is a chip with the seconds of :mod:`phaze.search.boxes.box_costs`, the most cores, the fastest
+links and HBM, and the rates of the least area. Batch times, schedules and scores only rise with all
+of these, so whatever bounds the virtual chip from below bounds every chip of the box. Schedules
+have the cheap bounds; where ``finer`` plans have the bottleneck table or the best cuts.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,8 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class BoxQuestion:
-    """A job whose space is looked at in boxes; ``memories`` are those that chips are opened with."""
+    """A job whose space is looked at in boxes; ``memories`` are those that chips are opened
+    with."""
 
     job: SearchJob
     scale: Scale
@@ -51,11 +53,16 @@ def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: BoxC
     costs = box_layer_works(own, boxes, constants)
     times = layer_bounds(task, own, boxes.high, DUAL, None, question.deadline, costs)
     energy = question.energy
-    return times if energy is None else replace(times, dynamic_j=box_joules(own, boxes, constants, energy))
+    return (
+        times
+        if energy is None
+        else replace(times, dynamic_j=box_joules(own, boxes, constants, energy))
+    )
 
 
 def _last_s(question: BoxQuestion, rates: Rates, cut: Floats) -> Floats:
-    """The batch time of a model from which on a box of one model is of no interest; with several there is none."""
+    """The batch time of a model from which on a box of one model is of no interest; with several
+    there is none."""
     count = rates.rate.shape[1]
     if len(question.job.models) > 1:
         return np.full(count, np.inf)
@@ -65,7 +72,8 @@ def _last_s(question: BoxQuestion, rates: Rates, cut: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class BoxTimes:
-    """Boxes with all that bounds on their scores need: rates, and by network its boxes, its models and their times."""
+    """Boxes with all that bounds on their scores need: rates, and by network its boxes, its models
+    and their times."""
 
     rates: Rates
     networks: tuple[tuple[Integers, tuple[ModelTask, ...], tuple[tuple[LayerTable, ...], ...]], ...]
@@ -83,16 +91,24 @@ def box_times(question: BoxQuestion, some: Boxes) -> BoxTimes:
     found = []
     for index, tasks in networks.groups(np.arange(len(some))):
         boxes = corners.taken(index).boxes()
-        times = [tuple(_graph_times(question, task, at, boxes) for at in range(len(task.graphs))) for task in tasks]
+        times = [
+            tuple(_graph_times(question, task, at, boxes) for at in range(len(task.graphs)))
+            for task in tasks
+        ]
         found.append((index, tasks, tuple(times)))
     return BoxTimes(own, tuple(found))
 
 
-def box_scores(question: BoxQuestion, boxes: BoxTimes, cut: float, near: float, only: Flags, finer: bool) -> Floats:
-    """What no chip of the boxes of ``only`` scores below, or a value above ``near``; infinite where nothing fits, and 0
-    for other boxes. Those that ``cut`` leaves open are not bounded any better than that."""
+def box_scores(
+    question: BoxQuestion, boxes: BoxTimes, cut: float, near: float, only: Flags, finer: bool
+) -> Floats:
+    """What no chip of the boxes of ``only`` scores below, or a value above ``near``; infinite where
+    nothing fits, and 0 for other boxes. Those that ``cut`` leaves open are not bounded any better
+    than that."""
     return np.asarray(
-        box_values(question, boxes, ((boxes.rates, question.scale),), (near, cut), only, finer)[0].min(axis=0)
+        box_values(question, boxes, ((boxes.rates, question.scale),), (near, cut), only, finer)[
+            0
+        ].min(axis=0)
     )
 
 
@@ -104,10 +120,11 @@ def box_values(
     only: Flags,
     finer: bool,
 ) -> Floats:
-    """What no chip of the boxes of ``only`` goes below with each memory in some values of a run, [values, memories,
-    boxes], each given by its rates on boxes and how models count together; infinite where nothing fits, and 0 for other
-    boxes. ``reach``, of all boxes or of each: up to which of the first value bounds are worked out, and below which it
-    is enough that some memory has one."""
+    """What no chip of the boxes of ``only`` goes below with each memory in some values of a run,
+    [values, memories, boxes], each given by its rates on boxes and how models count together;
+    infinite where nothing fits, and 0 for other boxes. ``reach``, of all boxes or of each: up to
+    which of the first value bounds are worked out, and below which it is enough that some memory
+    has one."""
     hbm = [question.job.hbm_bytes[at] for at in question.memories]
     found = np.zeros((len(measured), len(hbm), len(boxes)))
     near, cut = (np.broadcast_to(np.asarray(one, np.float64), len(boxes)) for one in reach)
@@ -116,7 +133,10 @@ def box_values(
         if not len(some):
             continue
         own = index[some]
-        rates, least = [_taken(one, own) for one, _ in measured], list[list[Floats]]([] for _ in measured)
+        rates, least = (
+            [_taken(one, own) for one, _ in measured],
+            list[list[Floats]]([] for _ in measured),
+        )
         limits_s = (_last_s(question, rates[0], near[own]), _last_s(question, rates[0], cut[own]))
         for model, task in enumerate(tasks):
             taken = [time.taken(some) for time in times[model]]
@@ -141,8 +161,9 @@ def _bounds(
     limits_s: tuple[Floats, Floats],
     finer: bool,
 ) -> tuple[Floats, Floats]:
-    """Bounds on the batch time of a model's configurations with each memory, [configurations, memories, boxes], and on
-    their joules [configurations, 1, boxes]; up to which batch time, and below which it is enough that there is one."""
+    """Bounds on the batch time of a model's configurations with each memory, [configurations,
+    memories, boxes], and on their joules [configurations, 1, boxes]; up to which batch time, and
+    below which it is enough that there is one."""
     near_s, open_s = limits_s
     bounds = np.full((len(task.configurations), len(hbm), len(near_s)), np.inf)
     alone = len(question.job.models) == 1 and question.energy is None

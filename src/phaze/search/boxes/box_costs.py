@@ -1,9 +1,11 @@
-"""What works take at least on every chip of a box: the floors of products and vector work between its corners.
+"""What works take at least on every chip of a box: the floors of products and vector work between
+its corners.
 
-Products have :mod:`phaze.cost.floor`. Vector work only falls with every field, so it takes what it takes at the high
-corner, and with v lanes in all no less than its elements over v and its bytes over 6 v a cycle. A core alone has 1/T of
-the memories, T being that of the low corner. Joules are those of the floors' bytes at the prices of the low corner
-(:mod:`phaze.cost.energy`), whose voltage is that of the slowest clock.
+Products have :mod:`phaze.cost.floor`. Vector work only falls with every field, so it takes what it
+takes at the high corner, and with v lanes in all no less than its elements over v and its bytes
+over 6 v a cycle. A core alone has 1/T of the memories, T being that of the low corner. Joules are
+those of the floors' bytes at the prices of the low corner (:mod:`phaze.cost.energy`), whose voltage
+is that of the slowest clock.
 """
 
 from collections.abc import Sequence
@@ -33,9 +35,10 @@ SLACK = 1e-9
 class BoxChips:
     """Boxes for costs: both corners as sets of chips, and what all of a chip has at most.
 
-    ``units``, ``lanes``: multiply-accumulates and lane operations a cycle of the fastest clock; ``ports``,
-    ``widest_port``: bytes a cycle through all ports, and through one; ``edges``: the least bytes a unit and cycle
-    between buffers and arrays. ``low`` holds the slowest clock, ``high`` the fastest.
+    ``units``, ``lanes``: multiply-accumulates and lane operations a cycle of the fastest clock;
+    ``ports``, ``widest_port``: bytes a cycle through all ports, and through one; ``edges``: the
+    least bytes a unit and cycle between buffers and arrays. ``low`` holds the slowest clock,
+    ``high`` the fastest.
     """
 
     low: ChipSet
@@ -50,11 +53,17 @@ class BoxChips:
         return len(self.units)
 
     def column(self, works: Sequence[Work], constants: Constants, how: How = "all_cores") -> Column:
-        """Every work on every box, run one way: no chip of a box takes less, nor moves fewer bytes."""
+        """Every work on every box, run one way: no chip of a box takes less, nor moves fewer
+        bytes."""
         products: dict[Product, int] = {}
         vectors: dict[VectorWork, int] = {}
-        packed = [tuple(p.packed(constants.rates, constants.grouped_share) for p in work.products) for work in works]
-        product_rows = [tuple(products.setdefault(p, len(products)) for p in several) for several in packed]
+        packed = [
+            tuple(p.packed(constants.rates, constants.grouped_share) for p in work.products)
+            for work in works
+        ]
+        product_rows = [
+            tuple(products.setdefault(p, len(products)) for p in several) for several in packed
+        ]
         for work in works:
             if work.vector is not None:
                 vectors.setdefault(work.vector, len(vectors))
@@ -67,21 +76,31 @@ class BoxChips:
             product_rows=tuple(product_rows),
             tensor_part_of=every,
             vectors=self._vectors(list(vectors), constants, how),
-            vector_rows=tuple(-1 if work.vector is None else vectors[work.vector] for work in works),
+            vector_rows=tuple(
+                -1 if work.vector is None else vectors[work.vector] for work in works
+            ),
             vector_part_of=every,
             peak_flops=peak_flops(self.high, how, self.units),
         )
 
-    def _products(self, products: Sequence[Product], constants: Constants, how: How) -> ProductCosts:
-        cores, shares = cores_used(self.high.tensor_cores, self.high.vector_cores, how, self.low.tensor_cores)
+    def _products(
+        self, products: Sequence[Product], constants: Constants, how: How
+    ) -> ProductCosts:
+        cores, shares = cores_used(
+            self.high.tensor_cores, self.high.vector_cores, how, self.low.tensor_cores
+        )
         high = parts_from(tensor_rows(self.high, constants, cores, shares))
         # The most bytes that the port of one core passes: with the fewest cores.
         ports = self.widest_port if how == "one_core" else self.ports
-        floors = product_floors(products, PartBox(high, *array_sides(self.low), self.units, ports, self.edges))
+        floors = product_floors(
+            products, PartBox(high, *array_sides(self.low), self.units, ports, self.edges)
+        )
         return replace(floors, time_s=floors.time_s / high.units_per_s / constants.software_share)
 
     def _vectors(self, works: Sequence[VectorWork], constants: Constants, how: How) -> VectorCosts:
-        cores, shares = cores_used(self.high.vector_cores, self.high.tensor_cores, how, self.low.vector_cores)
+        cores, shares = cores_used(
+            self.high.vector_cores, self.high.tensor_cores, how, self.low.vector_cores
+        )
         every = vector_rows(self.high, constants, cores, shares)
         rows, of = distinct_rows(every)
         costs, high = sweep_vector(works, vector_parts_from(rows)), vector_parts_from(every)
@@ -89,7 +108,9 @@ class BoxChips:
         time_s = costs.time_s[:, of]
         for row, work in enumerate(works):
             moved = sum(operand.bytes for operand in (*work.reads, *work.writes))
-            time_s[row] = np.maximum(time_s[row], max(work.operations * work.elements, moved / 6.0) / lane_rate)
+            time_s[row] = np.maximum(
+                time_s[row], max(work.operations * work.elements, moved / 6.0) / lane_rate
+            )
         nothing = np.zeros((len(works), len(self)))
         moved_bytes = (costs.hbm_bytes[:, of], costs.global_bytes[:, of])
         return VectorCosts(time_s, nothing, nothing, nothing, nothing, *moved_bytes)
@@ -97,5 +118,7 @@ class BoxChips:
     def joules(self, column: Column, work: int, model: Technology) -> Floats:
         """Joules of one work that no chip of a box undercuts."""
         # The floor of bytes at the arrays' edges has what arrays of a core read together.
-        prices = replace(prices_of(self.low, model, column.constants), edge_share=np.ones(len(self)))
+        prices = replace(
+            prices_of(self.low, model, column.constants), edge_share=np.ones(len(self))
+        )
         return energies_at(column, work, prices).total() * (1 - SLACK)

@@ -1,4 +1,5 @@
-"""What the works of a graph take at least on every chip of boxes, under any schedule rule: seconds and joules."""
+"""What the works of a graph take at least on every chip of boxes, under any schedule rule: seconds
+and joules."""
 
 from collections.abc import Sequence
 
@@ -17,7 +18,9 @@ from phaze.search.rank_graph import RankGraph
 Floats = NDArray[np.float64]
 
 
-def box_work_times(works: Sequence[Work], boxes: BoxChips, constants: Constants, rule: Rule) -> WorkTimes:
+def box_work_times(
+    works: Sequence[Work], boxes: BoxChips, constants: Constants, rule: Rule
+) -> WorkTimes:
     """As :func:`phaze.evaluate.lowered_pass.work_times`, of boxes."""
     if not rule.one_core:
         spread = boxes.column(works, constants).times_s()
@@ -28,7 +31,10 @@ def box_work_times(works: Sequence[Work], boxes: BoxChips, constants: Constants,
     fused = tuple(work if work.core == "both" else Work("none") for work in own)
     alone, every = boxes.column(own, constants, "one_core"), boxes.column(own, constants)
     table = CostTable(own, tuple(of), alone, every, boxes.column(fused, constants, "paired"))
-    one_s, spread_s = alone.times_s(), np.stack([table.spread_s(row, rule.paired) for row in range(len(own))])
+    one_s, spread_s = (
+        alone.times_s(),
+        np.stack([table.spread_s(row, rule.paired) for row in range(len(own))]),
+    )
     hbm_s = np.zeros_like(one_s)
     if rule.hbm_shared:
         full = np.stack([table.hbm_s(row, boxes.high.hbm_bytes_per_s) for row in range(len(own))])
@@ -45,19 +51,31 @@ def box_layer_works(graph: RankGraph, boxes: BoxChips, constants: Constants) -> 
     return box_work_times(works, boxes, constants, graph.layers[0].rule)
 
 
-def box_joules(graph: RankGraph, boxes: BoxChips, constants: Constants, table: Technology) -> Floats:
-    """Joules of both passes of every layer on one device that no chip of a box undercuts, [layers, boxes]."""
+def box_joules(
+    graph: RankGraph, boxes: BoxChips, constants: Constants, table: Technology
+) -> Floats:
+    """Joules of both passes of every layer on one device that no chip of a box undercuts, [layers,
+    boxes]."""
     works = list(
-        dict.fromkeys(w for layer in graph.layers for one in (layer.forward, layer.backward) for w in one.works)
+        dict.fromkeys(
+            w
+            for layer in graph.layers
+            for one in (layer.forward, layer.backward)
+            for w in one.works
+        )
     )
     column = boxes.column(works, constants)
     known = {
-        work: boxes.joules(column, at, table) for at, work in enumerate(works) if work.core not in ("none", "network")
+        work: boxes.joules(column, at, table)
+        for at, work in enumerate(works)
+        if work.core not in ("none", "network")
     }
     found = np.zeros((len(graph.layers), len(boxes)))
     for kind, layer in enumerate(graph.layers):
         sent = (layer.forward.sent_bytes + layer.backward.sent_bytes) * table.sent_j_per_byte
-        found[kind] = sent + layer.accumulation_bytes * layer.parameters * table.energy.hbm_j_per_byte
+        found[kind] = (
+            sent + layer.accumulation_bytes * layer.parameters * table.energy.hbm_j_per_byte
+        )
         for one in (layer.forward, layer.backward):
             for work in one.works:
                 found[kind] += known.get(work, 0.0)

@@ -1,12 +1,13 @@
 r"""Boxes as virtual chips, and what rates of an objective ask of them.
 
-No chip of a box has more multiply-accumulate units in use than those of the high corner, nor than the area holds that
-the least chip leaves of the budget:
+No chip of a box has more multiply-accumulate units in use than those of the high corner, nor than
+the area holds that the least chip leaves of the budget:
 
-    units(x) <= (units built at lo + (budget - least area) / mm2 of a unit) x the most used of what is built
+    units(x) <= (units built at lo + (budget - least area) / mm2 of a unit) x the most used of what
+    is built
 
-A unit's mm2 are those of its logic with the share of what is counted on top; its buffers only make it larger. Lanes
-alike.
+A unit's mm2 are those of its logic with the share of what is counted on top; its buffers only make
+it larger. Lanes alike.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -32,8 +33,8 @@ Flags = NDArray[np.bool_]
 class Corners:
     """Boxes as virtual chips: both corners, and what no chip of the box is below or above.
 
-    ``units`` and ``lanes``: multiply-accumulates and lane operations of all units and lanes a cycle of the fastest
-    clock. Clocks are without the grid's factors.
+    ``units`` and ``lanes``: multiply-accumulates and lane operations of all units and lanes a cycle
+    of the fastest clock. Clocks are without the grid's factors.
     """
 
     grid: BoxGrid
@@ -87,7 +88,10 @@ class Corners:
     def boxes(self) -> BoxChips:
         """The virtual chips, for costs."""
         ends = ((self.low, self.slowest_hz), (self.high, self.fastest_hz))
-        low, high = (self._chips(columns, clock_hz).scaled(self.grid.factors).arrays() for columns, clock_hz in ends)
+        low, high = (
+            self._chips(columns, clock_hz).scaled(self.grid.factors).arrays()
+            for columns, clock_hz in ends
+        )
         return BoxChips(low, high, self.units, self.lanes, self.ports, self.widest_port, self.edges)
 
     def _chips(self, columns: ChipColumns, clock_hz: Floats) -> SpaceChips:
@@ -98,8 +102,11 @@ class Corners:
         return self.high.link_bytes_per_s * self.grid.factors.links
 
     def allowed(self, hbm_bytes: int) -> Flags:
-        """Boxes with a chip that may have that memory; of stacks the most of its chips, for more never slows."""
-        return self._chips(replace(self.low, stacks=self.high.stacks), self.slowest_hz).allowed(hbm_bytes)
+        """Boxes with a chip that may have that memory; of stacks the most of its chips, for more
+        never slows."""
+        return self._chips(replace(self.low, stacks=self.high.stacks), self.slowest_hz).allowed(
+            hbm_bytes
+        )
 
     def static_w(self) -> Floats:
         """Watts that every chip draws at the least."""
@@ -138,7 +145,12 @@ def corners_of(grid: BoxGrid, boxes: Boxes) -> Corners:
 
 
 def _sizes(grid: BoxGrid, boxes: Boxes) -> BoxSizes:
-    low, high, table, counted = grid.chips(boxes.low), grid.chips(boxes.high), grid.technology.area, grid.counted
+    low, high, table, counted = (
+        grid.chips(boxes.low),
+        grid.chips(boxes.high),
+        grid.technology.area,
+        grid.counted,
+    )
     (_, least), (_, most) = grid.sized(boxes, most=False), grid.sized(boxes, most=True)
     left = np.maximum(grid.budget_mm2 * (1 + SLACK) - least.total, 0.0) / (1 + table.other_share)
     units = low.built * low.macs + left / (table.mac_mm2 + table.support_mm2)

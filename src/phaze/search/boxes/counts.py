@@ -1,11 +1,11 @@
 r"""How many chips a space has; of chips of cores without looking at each.
 
-An area is a sum in a fixed order: first what cores take, y(T, r, c, V, l, buffers), then global buffer, network, HBM
-and links, z(g, w, H, B, f). Sums of floats never fall when a term grows, so of the values of y in order those within
-the area at one z stand together, and two places found by halving count them (:func:`_first_above`). Cores are looked at
-so many at a time that memory stays small (:data:`CORES_AT_ONCE`). Where power or
-price is limited too, every combination is looked at, as of chips of clusters
-(:func:`phaze.search.feasibility.left_out_of`).
+An area is a sum in a fixed order: first what cores take, y(T, r, c, V, l, buffers), then global
+buffer, network, HBM and links, z(g, w, H, B, f). Sums of floats never fall when a term grows, so of
+the values of y in order those within the area at one z stand together, and two places found by
+halving count them (:func:`_first_above`). Cores are looked at so many at a time that memory stays
+small (:data:`CORES_AT_ONCE`). Where power or price is limited too, every combination is looked at,
+as of chips of clusters (:func:`phaze.search.feasibility.left_out_of`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,8 +29,11 @@ BLOCK = 2**16
 """Combinations whose columns are built together: they stay in the processor's caches."""
 
 
-def _combinations(space: Space, names: tuple[str, ...], at_once: int) -> Iterator[Iterator[ChipColumns]]:
-    """Every combination of some axes, the others at their first values, ``at_once`` at a time, in blocks."""
+def _combinations(
+    space: Space, names: tuple[str, ...], at_once: int
+) -> Iterator[Iterator[ChipColumns]]:
+    """Every combination of some axes, the others at their first values, ``at_once`` at a time, in
+    blocks."""
     points = space.axis_points()
     lengths = [len(values) if name in names else 1 for name, values in points.items()]
 
@@ -45,15 +48,19 @@ def _combinations(space: Space, names: tuple[str, ...], at_once: int) -> Iterato
 
 
 def _area(known: Floats, shared: tuple[float, ...], share: float) -> Floats:
-    """Areas of cores ``known`` with one set of what they share, added as :func:`phaze.hardware.area.areas_of` adds."""
+    """Areas of cores ``known`` with one set of what they share, added as
+    :func:`phaze.hardware.area.areas_of` adds."""
     total = known
     for one in shared:
         total = total + one
     return np.asarray(total + share * total)
 
 
-def _first_above(known: Floats, shared: tuple[float, ...], share: float, most: float, at_most: bool) -> int:
-    """Of ascending areas of cores the first place above ``most``; with ``at_most`` false the first not below it."""
+def _first_above(
+    known: Floats, shared: tuple[float, ...], share: float, most: float, at_most: bool
+) -> int:
+    """Of ascending areas of cores the first place above ``most``; with ``at_most`` false the first
+    not below it."""
     low, high = 0, len(known)
     while low < high:
         middle = (low + high) // 2
@@ -66,7 +73,8 @@ def _first_above(known: Floats, shared: tuple[float, ...], share: float, most: f
 
 
 def count_left_out(space: Space, at_once: int = CORES_AT_ONCE) -> Mapping[str, int]:
-    """Combinations that each rule of a space leaves out, looking at so many combinations of cores at a time."""
+    """Combinations that each rule of a space leaves out, looking at so many combinations of cores
+    at a time."""
     keep, technology = space.keep, space.technology
     if space.limits["power"] is not None or space.limits["usd"] is not None:
         return left_out_of(space)
@@ -74,18 +82,24 @@ def count_left_out(space: Space, at_once: int = CORES_AT_ONCE) -> Mapping[str, i
     for blocks in _combinations(space, SHARED, len(space)):
         for rest in blocks:
             shared = areas_of(rest, technology)
-            rows += np.stack([shared.global_buffer, shared.network, shared.hbm, shared.links], axis=1).tolist()
+            rows += np.stack(
+                [shared.global_buffer, shared.network, shared.hbm, shared.links], axis=1
+            ).tolist()
     most, least = area_budget(space) * (1 + 1e-12), keep.least_share * area_budget(space)
     chips, names = 0, tuple(name for name in space.axis_points() if name not in SHARED)
     for blocks in _combinations(space, names, at_once):
         areas, flags = list[Floats](), list[NDArray[np.bool_]]()
         for cores in blocks:
             areas.append(areas_of(cores, technology).clusters)
-            flags.append(((cores.clusters == 1) | (cores.vectors == 1)) & keep.smaller_with_one_core)
+            flags.append(
+                ((cores.clusters == 1) | (cores.vectors == 1)) & keep.smaller_with_one_core
+            )
         cores_mm2, single = np.concatenate(areas), np.concatenate(flags)
         several, alone = np.sort(cores_mm2[~single]), np.sort(cores_mm2[single])
         for row in rows:
             of_one = (tuple(row), technology.area.other_share)
-            chips += _first_above(several, *of_one, most, True) - _first_above(several, *of_one, least, False)
+            chips += _first_above(several, *of_one, most, True) - _first_above(
+                several, *of_one, least, False
+            )
             chips += _first_above(alone, *of_one, most, True)
     return {**NOTHING_LEFT_OUT, "area": len(space) - chips}

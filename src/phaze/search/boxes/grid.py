@@ -1,16 +1,19 @@
 r"""Boxes of a space: a range of values of every axis, as two corners of places.
 
-Parts of a chip only grow with every axis but the clock (a faster one needs less network for the same bytes a second),
-and the network grows with built clusters times port, which falls where more clusters share the width. So every chip x
-of a box with corners lo, hi has
+Parts of a chip only grow with every axis but the clock (a faster one needs less network for the
+same bytes a second), and the network grows with built clusters times port, which falls where more
+clusters share the width. So every chip x of a box with corners lo, hi has
 
-    area(x) >= area(lo, the clock of hi, the least built x port of the box)        (:meth:`BoxGrid.sized`)
-    die(x)  >= the greater of that and the edge that the stacks of lo need         (:meth:`BoxGrid.least_dies`)
+    area(x) >= area(lo, the clock of hi, the least built x port of the box)  (:meth:`BoxGrid.sized`)
+    die(x)  >= the greater of that and the edge that the stacks of lo need
+            (:meth:`BoxGrid.least_dies`)
 
-and no chip of a box is kept where that is above the budget. Upper ends are first lowered to what fits with all else at
-the low corner (:func:`trimmed`): what is above the budget there is above it in every chip that was cut off.
+and no chip of a box is kept where that is above the budget. Upper ends are first lowered to what
+fits with all else at the low corner (:func:`trimmed`): what is above the budget there is above it
+in every chip that was cut off.
 
-Limits are held to 1e-9 more than the rules of a space hold them; single chips are held to the rules themselves.
+Limits are held to 1e-9 more than the rules of a space hold them; single chips are held to the rules
+themselves.
 """
 
 from collections.abc import Mapping
@@ -61,16 +64,18 @@ class Boxes:
 
 def joined(boxes: list[Boxes]) -> Boxes:
     """All of them, in order."""
-    return Boxes(np.concatenate([some.low for some in boxes]), np.concatenate([some.high for some in boxes]))
+    return Boxes(
+        np.concatenate([some.low for some in boxes]), np.concatenate([some.high for some in boxes])
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class BoxGrid:
-    """The axes of a space, and what its rules keep; ``factors`` make its chips other than the model has them, what is
-    in the space stays.
+    """The axes of a space, and what its rules keep; ``factors`` make its chips other than the model
+    has them, what is in the space stays.
 
-    ``counted``: chips of every width, which ports depend on, and number of clusters, widths first, all else at its
-    least; ``places`` are those of the fields of chips among the axes.
+    ``counted``: chips of every width, which ports depend on, and number of clusters, widths first,
+    all else at its least; ``places`` are those of the fields of chips among the axes.
     """
 
     space: Space
@@ -106,22 +111,26 @@ class BoxGrid:
         return self.space.placed(tuple(places.T), self.points)
 
     def over_counts(self, boxes: Boxes, values: Floats, most: bool) -> Floats:
-        """The most of a value of :attr:`counted` over the numbers of clusters of every box at its greatest width, or
-        the least at its least width."""
+        """The most of a value of :attr:`counted` over the numbers of clusters of every box at its
+        greatest width, or the least at its least width."""
         count, width = self.places["clusters"], self.places.get("width")
         first, last = boxes.low[:, count], boxes.high[:, count]
         if width is not None:
             row = (boxes.high if most else boxes.low)[:, width] * self.shape[count]
             first, last = row + first, row + last
-        # Of every second range that the places delimit; the last value is there only to be a place beyond.
+        # Of every second range that the places delimit; the last value is there only to be a place
+        # beyond.
         ends = np.stack([first, last + 1], axis=1).ravel()
         pick = np.maximum if most else np.minimum
         return np.asarray(pick.reduceat(np.append(values, values[-1:]), ends)[::2])
 
     def sized(self, boxes: Boxes, most: bool) -> tuple[ChipColumns, Areas[Floats]]:
-        """A chip that no chip of a box is smaller than, or larger than, and its area; the total with room for
-        rounding."""
-        (places, others), clock = ((boxes.high, boxes.low) if most else (boxes.low, boxes.high)), self.clock_axis
+        """A chip that no chip of a box is smaller than, or larger than, and its area; the total
+        with room for rounding."""
+        (places, others), clock = (
+            ((boxes.high, boxes.low) if most else (boxes.low, boxes.high)),
+            self.clock_axis,
+        )
         if clock is not None:
             places = places.copy()
             places[:, clock] = others[:, clock]
@@ -171,7 +180,8 @@ def numbers_of(grid: BoxGrid, places: Integers) -> Integers:
 
 
 def trimmed(grid: BoxGrid, boxes: Boxes) -> Boxes:
-    """Boxes with upper ends lowered to what fits with all else at the low corner; by halves of what is left."""
+    """Boxes with upper ends lowered to what fits with all else at the low corner; by halves of what
+    is left."""
     high = boxes.high.copy()
     for axis in range(len(grid.names)):
         if axis == grid.clock_axis:  # with which areas do not rise
@@ -189,7 +199,8 @@ def trimmed(grid: BoxGrid, boxes: Boxes) -> Boxes:
 
 
 def halves(grid: BoxGrid, boxes: Boxes) -> Boxes:
-    """Every box in two, along the axis whose ends lie furthest apart by ratio; boxes of one combination are not."""
+    """Every box in two, along the axis whose ends lie furthest apart by ratio; boxes of one
+    combination are not."""
     ratio = np.stack(
         [
             np.log(axis[high] / axis[low])
@@ -197,7 +208,10 @@ def halves(grid: BoxGrid, boxes: Boxes) -> Boxes:
         ],
         axis=1,
     )
-    widest, every = np.argmax(np.where(boxes.high > boxes.low, ratio + 1e-9, -1.0), axis=1), np.arange(len(boxes))
+    widest, every = (
+        np.argmax(np.where(boxes.high > boxes.low, ratio + 1e-9, -1.0), axis=1),
+        np.arange(len(boxes)),
+    )
     middle = (boxes.low[every, widest] + boxes.high[every, widest]) // 2
     top, bottom = boxes.high.copy(), boxes.low.copy()
     top[every, widest], bottom[every, widest] = middle, middle + 1

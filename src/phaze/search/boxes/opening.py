@@ -1,4 +1,5 @@
-"""The chips of a space that are worth looking at one by one: all of them, or what is left by the walk over its boxes.
+"""The chips of a space that are worth looking at one by one: all of them, or what is left by the
+walk over its boxes.
 
 Spaces with more than ``BOXED`` combinations are looked at in boxes. Their chips are then called by
 the number of their combination, the last axis running fastest, for nobody counts those before them.
@@ -30,7 +31,8 @@ Integers = NDArray[np.int64]
 BOXED = 1 << 20
 # Chips spread over the space that are searched first beside those of the beam.
 SPREAD = 512
-# Combinations of which those that are chips are bounded one by one, whatever their boxes say: a cloud that can be seen.
+# Combinations of which those that are chips are bounded one by one, whatever their boxes say: a
+# cloud that can be seen.
 SAMPLE = 6_000
 
 
@@ -39,10 +41,14 @@ def is_boxed(space: Space) -> bool:
     return prod(len(axis) for axis in space.axis_points().values()) > BOXED
 
 
-def chips_numbered(space: Space, numbers: Integers, factors: Factors = AS_THEY_ARE, counted: bool = True) -> SpaceChips:
-    """Chips of a space by the numbers of their combinations, ascending; what is none of the space is left out.
+def chips_numbered(
+    space: Space, numbers: Integers, factors: Factors = AS_THEY_ARE, counted: bool = True
+) -> SpaceChips:
+    """Chips of a space by the numbers of their combinations, ascending; what is none of the space
+    is left out.
 
-    ``counted``: the other chips of the space are counted; else these stand for a small space of their own.
+    ``counted``: the other chips of the space are counted; else these stand for a small space of
+    their own.
     """
     shape = tuple(len(axis) for axis in space.axis_points().values())
     counts = count_left_out(space) if counted else NOTHING_LEFT_OUT
@@ -54,12 +60,14 @@ def chips_numbered(space: Space, numbers: Integers, factors: Factors = AS_THEY_A
 
 
 def reopened(space: Space, numbers: Integers) -> SpaceChips:
-    """The chips of a run's space: all of them, or of one that is looked at in boxes those that documents name."""
+    """The chips of a run's space: all of them, or of one that is looked at in boxes those that
+    documents name."""
     return chips_numbered(space, numbers) if is_boxed(space) else enumerate_space(space)
 
 
 def first_chips(question: BoxQuestion) -> SpaceChips:
-    """Chips to be searched for a first incumbent: those that the best bounds lead to, and some spread over all."""
+    """Chips to be searched for a first incumbent: those that the best bounds lead to, and some
+    spread over all."""
     grid = question.grid
     count = prod(grid.shape)
     spread = np.arange(0, count, max(1, count // SPREAD), dtype=np.int64)
@@ -67,7 +75,9 @@ def first_chips(question: BoxQuestion) -> SpaceChips:
     return chips_numbered(grid.space, numbers, grid.factors, counted=False)
 
 
-def box_question(job: SearchJob, scale: Scale, deadline: Deadline, grid: BoxGrid | None = None) -> BoxQuestion:
+def box_question(
+    job: SearchJob, scale: Scale, deadline: Deadline, grid: BoxGrid | None = None
+) -> BoxQuestion:
     """The job, its space in boxes; ``grid`` where constants of its chips are others."""
     grid = box_grid(job.space) if grid is None else grid
     return BoxQuestion(job, scale, grid, tuple(job.memories(job.objective.needs_energy)), deadline)
@@ -75,8 +85,8 @@ def box_question(job: SearchJob, scale: Scale, deadline: Deadline, grid: BoxGrid
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a walk leaves: the number and score of the incumbent, the chips by number, the least bound of pruned boxes,
-    and combinations of pruned boxes whose bound is near the score."""
+    """What a walk leaves: the number and score of the incumbent, the chips by number, the least
+    bound of pruned boxes, and combinations of pruned boxes whose bound is near the score."""
 
     chip: int
     score: float
@@ -96,14 +106,16 @@ class Left:
 
 
 def left_chips(question: BoxQuestion, best: float, cut: float, with_chip: int) -> Left:
-    """The chips that boxes leave, and how the others were pruned; ``with_chip``, by number, is always among them."""
+    """The chips that boxes leave, and how the others were pruned; ``with_chip``, by number, is
+    always among them."""
     found: Walked = walk(question, cut, best * (1 + WITHIN))
     numbers = np.append(numbers_of(question.grid, found.places), with_chip)
     return Left(with_chip, best, tuple(numbers.tolist()), found.least, found.near)
 
 
 def sampled(grid: BoxGrid) -> Integers:
-    """Combinations by number, every so manieth: what pages show of a space beside the chips that its boxes left."""
+    """Combinations by number, every so manieth: what pages show of a space beside the chips that
+    its boxes left."""
     count = prod(grid.shape)
     step = max(1, count // SAMPLE)
     # Odd, so that it shares no factor with axes of 2, 4, 8 ... values and meets all of them.

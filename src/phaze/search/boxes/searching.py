@@ -1,9 +1,11 @@
-"""A search of a space in boxes: a first incumbent from some chips, then what boxes leave below it, chip by chip.
+"""A search of a space in boxes: a first incumbent from some chips, then what boxes leave below it,
+chip by chip.
 
-1  chips that the best bounds lead to and some spread over the space are searched as a small space; from the best of
-   them a climb: all chips one step away along one axis or two, until none of them is better
-2  the walk (:mod:`phaze.search.boxes.walk`) against that score; a journal keeps what it leaves, so that a search
-   that goes on does not do it again
+1  chips that the best bounds lead to and some spread over the space are searched as a small space;
+   from the best of them a climb: all chips one step away along one axis or two, until none of them
+   is better
+2  the walk (:mod:`phaze.search.boxes.walk`) against that score; a journal keeps what it leaves, so
+   that a search that goes on does not do it again
 3  the search of what is left
 """
 
@@ -17,14 +19,22 @@ from numpy.typing import NDArray
 
 from phaze.search.boxes.box_bounds import BoxQuestion
 from phaze.search.boxes.grid import numbers_of
-from phaze.search.boxes.opening import Left, chips_numbered, first_chips, left_chips, left_of, unlooked
+from phaze.search.boxes.opening import (
+    Left,
+    chips_numbered,
+    first_chips,
+    left_chips,
+    left_of,
+    unlooked,
+)
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.deadline import OutOfTime
 from phaze.search.journal import Journal, NumberedJournal
 from phaze.search.state import SearchState
 
 Integers = NDArray[np.int64]
-# A search of chips: which, where evaluated ones are kept, and the score of a design that is known to be among them.
+# A search of chips: which, where evaluated ones are kept, and the score of a design that is known
+# to be among them.
 SearchChips = Callable[[SpaceChips, Journal | None, float], SearchState]
 # What a journal calls the chips that a walk left.
 NOTE = "boxes"
@@ -40,8 +50,11 @@ class Incumbent:
     score: float
 
 
-def search_boxes(question: BoxQuestion, search_chips: SearchChips, journal: Journal | None) -> SearchState:
-    """The search; where the time is up before all boxes are bounded, the state is that of the first chips."""
+def search_boxes(
+    question: BoxQuestion, search_chips: SearchChips, journal: Journal | None
+) -> SearchState:
+    """The search; where the time is up before all boxes are bounded, the state is that of the first
+    chips."""
     left = _noted(journal)
     if left is None:
         found = _walked(question, search_chips, journal)
@@ -49,12 +62,16 @@ def search_boxes(question: BoxQuestion, search_chips: SearchChips, journal: Jour
             return found
         left = found
     chips, boxed = left_of(question, left)
-    state = search_chips(chips, None if journal is None else NumberedJournal(journal, chips), left.score)
+    state = search_chips(
+        chips, None if journal is None else NumberedJournal(journal, chips), left.score
+    )
     state.boxed = boxed
     return state
 
 
-def _walked(question: BoxQuestion, search_chips: SearchChips, journal: Journal | None) -> Left | SearchState:
+def _walked(
+    question: BoxQuestion, search_chips: SearchChips, journal: Journal | None
+) -> Left | SearchState:
     """What the walk leaves, or where there is nothing to walk against the state that says why."""
     job, some = question.job, first_chips(question)
     first = search_chips(some, None, float("inf"))
@@ -81,7 +98,9 @@ def _unlooked(question: BoxQuestion, first: SearchState) -> SearchState:
     """The state of the first chips, all others of the space open."""
     numbers = first.opened.numbers
     grid = question.grid
-    first.opened = chips_numbered(grid.space, np.empty(0, np.int64) if numbers is None else numbers, grid.factors)
+    first.opened = chips_numbered(
+        grid.space, np.empty(0, np.int64) if numbers is None else numbers, grid.factors
+    )
     first.boxed = unlooked(first.opened)
     return first
 
@@ -114,7 +133,9 @@ def climbed(question: BoxQuestion, search_chips: SearchChips, top: Incumbent) ->
     grid = question.grid
     for _ in range(ROUNDS):
         near = steps_from(np.array(np.unravel_index(top.number, grid.shape), np.int64), grid.shape)
-        numbers = np.append(numbers_of(grid, near), top.number) if len(near) else np.array([top.number])
+        numbers = (
+            np.append(numbers_of(grid, near), top.number) if len(near) else np.array([top.number])
+        )
         chips = chips_numbered(grid.space, numbers, grid.factors, counted=False)
         state = search_chips(chips, None, top.score)
         best = min(state.evaluated.values(), key=lambda one: (one.score, one.chip), default=None)

@@ -1,12 +1,16 @@
-"""The walk over the boxes of a space: what no score can beat is pruned as a whole, what is left are chips.
+"""The walk over the boxes of a space: what no score can beat is pruned as a whole, what is left are
+chips.
 
-    1  a beam: from the whole space down, the boxes of the best bounds are cut in two until they are single chips; with
-       some chips spread over the space they are searched as a small space, which gives a first incumbent
-    2  the walk: boxes whose bound is above the cut-off are pruned, others cut in two; the tree covers the space by
-       construction. First the cheap bound, then the bottleneck table or the best cuts for what it leaves
+    1  a beam: from the whole space down, the boxes of the best bounds are cut in two until they are
+       single chips; with some chips spread over the space they are searched as a small space, which
+       gives a first incumbent
+    2  the walk: boxes whose bound is above the cut-off are pruned, others cut in two; the tree
+       covers the space by construction. First the cheap bound, then the bottleneck table or the
+       best cuts for what it leaves
     3  chips that stand alone in a box are left to the search, which goes on as in a small space
 
-The cut-off is that of the first incumbent, so what is pruned depends on neither workers nor interruptions.
+The cut-off is that of the first incumbent, so what is pruned depends on neither workers nor
+interruptions.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,8 +36,9 @@ FIRST = 1_024
 
 @dataclass(slots=True)
 class Walked:
-    """What a walk found: boxes looked at, the least bound of those pruned, combinations of pruned boxes whose bound is
-    near the best score, and places of the chips that are left, [chips, axes]."""
+    """What a walk found: boxes looked at, the least bound of those pruned, combinations of pruned
+    boxes whose bound is near the best score, and places of the chips that are left, [chips,
+    axes]."""
 
     places: Integers
     boxes: int = 0
@@ -73,7 +78,8 @@ def _bounds(question: BoxQuestion, boxes: Boxes, cut: float, near: float) -> Flo
 
 
 def beam(question: BoxQuestion) -> Integers:
-    """Places of the chips that the best bounds lead to, [chips, axes]; some may be none of the space."""
+    """Places of the chips that the best bounds lead to, [chips, axes]; some may be none of the
+    space."""
     grid = question.grid
     boxes = first_boxes(grid)
     while len(boxes):
@@ -93,7 +99,8 @@ def _batches(boxes: Boxes) -> Iterator[Boxes]:
 
 
 def chips_left(grid: BoxGrid, pruned: Callable[[Boxes], Flags]) -> Integers:
-    """Places of the chips that stand alone in boxes which ``pruned`` leaves, [chips, axes]; others are cut in two."""
+    """Places of the chips that stand alone in boxes which ``pruned`` leaves, [chips, axes]; others
+    are cut in two."""
     waiting, left = list(_batches(first_boxes(grid))), [np.empty((0, len(grid.values)), np.int64)]
     while waiting:
         boxes = waiting.pop()
@@ -113,7 +120,8 @@ def chips_left(grid: BoxGrid, pruned: Callable[[Boxes], Flags]) -> Integers:
 
 
 def walk(question: BoxQuestion, cut: float, near: float) -> Walked:
-    """Prune the boxes of a space against a cut-off; ``near``: up to which score bounds of pruned boxes matter."""
+    """Prune the boxes of a space against a cut-off; ``near``: up to which score bounds of pruned
+    boxes matter."""
     found = Walked(np.empty((0, len(question.grid.values)), np.int64))
 
     def pruned(boxes: Boxes) -> Flags:
