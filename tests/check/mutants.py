@@ -99,7 +99,10 @@ MUTANTS = (
         (LIES,),
     ),
     Mutant(
-        "plans.py", "if head in inside and tail not in inside)", "if head in inside)", (EVERY_PLAN,)
+        "plans.py",
+        "if head in inside and tail not in inside\n",
+        "if head in inside\n",
+        (EVERY_PLAN,),
     ),
     Mutant(
         "plans.py", "return (family.chunks - 1) * once", "return family.chunks * once", (TRANSFERS,)
@@ -306,8 +309,8 @@ MUTANTS = (
     ),
     Mutant(
         "closed_sets.py",
-        "if closed_set >> head & 1 and not closed_set >> tail & 1]",
-        "if closed_set >> head & 1]",
+        "if closed_set >> head & 1 and not closed_set >> tail & 1\n",
+        "if closed_set >> head & 1\n",
         (CLUSTERS,),
     ),
     Mutant(

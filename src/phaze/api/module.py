@@ -13,9 +13,11 @@ class Model(ModuleSupply):
     value.
 
     Args:
-        module: The ``nn.Module``. inputs: Example inputs: a tensor, a tuple of arguments, or a dict
-        of keyword arguments. loss: A function of the module's result that returns a scalar;
-        default: the result is the loss. name: What answers call it.
+        module: The ``nn.Module``.
+        inputs: Example inputs: a tensor, a tuple of arguments, or a dict of keyword arguments.
+        loss: A function of the module's result that returns a scalar; default: the result is the
+            loss.
+        name: What answers call it.
 
     Examples:
         >>> import phaze, torch

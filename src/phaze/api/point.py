@@ -24,13 +24,16 @@ def evaluate(
     the best one.
 
     Args:
-        model: A built-in name, ``"own.py:build"`` or a ``config.json``; with no plan also a :class:`phaze.Model`.
+        model: A built-in name, ``"own.py:build"`` or a ``config.json``; with no plan also a
+            :class:`phaze.Model`.
         chip: A preset or the path of a chip file.
         cluster: A preset or the path of a cluster file.
-        plan: Degrees as in ``phaze.run/1``: ``tensor``, ``pipeline``, ``data``, ``microbatch``, ...; without it the
-            fastest plan, proved.
-        devices: Number of devices. batch: Global batch in sequences. options: Other keys of
-        ``phaze.run/1`` with a plan, other arguments of :func:`phaze.plan` without one.
+        plan: Degrees as in ``phaze.run/1``: ``tensor``, ``pipeline``, ``data``, ``microbatch``,
+            ...; without it the fastest plan, proved.
+        devices: Number of devices.
+        batch: Global batch in sequences.
+        options: Other keys of ``phaze.run/1`` with a plan, other arguments of :func:`phaze.plan`
+            without one.
 
     Returns:
         The plan evaluated: ``batch_s`` in seconds, ``document["feasible"]``, memory of every stage

@@ -34,8 +34,8 @@ class Space:
     minimises.
 
     Args:
-        study: A file (``phaze.study/1``), its values, or a model with everything at its default, as for
-            :func:`phaze.search`.
+        study: A file (``phaze.study/1``), its values, or a model with everything at its default, as
+            for :func:`phaze.search`.
         settings: Changes to the study, such as ``"training.batch=2048"``.
         allow_code: Let the study name Python code as a model, which then runs.
 

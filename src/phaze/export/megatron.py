@@ -41,17 +41,14 @@ SHARDING: Mapping[int, str] = MappingProxyType(
 )
 """Megatron-FSDP's strategy by ZeRO stage."""
 HYBRID = "products in fp8: E4M3 forward, E5M2 for gradients"
+OF_128, OF_32 = (f"products in fp8: E4M3 with a scale for every {n} values" for n in (128, 32))
 FP8_RECIPES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "fp8": ("delayed", "hybrid", HYBRID),
         "fp8-delayed": ("delayed", "hybrid", HYBRID),
         "fp8-tensorwise": ("tensorwise", "hybrid", HYBRID),
-        "fp8-block": (
-            "blockwise",
-            "e4m3",
-            "products in fp8: E4M3 with a scale for every 128 values",
-        ),
-        "mxfp8": ("mxfp8", "e4m3", "products in fp8: E4M3 with a scale for every 32 values"),
+        "fp8-block": ("blockwise", "e4m3", OF_128),
+        "mxfp8": ("mxfp8", "e4m3", OF_32),
     }
 )
 """Megatron-LM's word for a recipe, its format, and why."""

@@ -1,7 +1,7 @@
 """What an operator is: one table from kinds to core, shape rule and vector work, one from PyTorch's
 names to kinds.
 
-To teach phaze a new PyTorch operator add a row to ``NAMES`` (its name without overload -> a kind);
+To teach phaze a new PyTorch operator add its name without overload to the row of a kind in ``_ROWS``;
 a kind that is not there yet needs a row in ``KINDS``. The rule says which sizes the operator gets:
 
     product       batch, m, n, k: 2 batch m n k FLOP on the tensor cores
@@ -20,7 +20,7 @@ a kind that is not there yet needs a row in ``KINDS``. The rule says which sizes
     free          nothing runs: allocation, metadata
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -115,254 +115,106 @@ KINDS: Mapping[str, OperatorKind] = MappingProxyType(
 )
 
 
-def _rows(kind: str, names: str) -> Iterable[tuple[str, str]]:
-    return ((name if "." in name else f"aten.{name}", kind) for name in names.split())
+_ROWS = """
+product              mm bmm addmm baddbmm _grouped_mm mv dot vdot addmv addbmm
+convolution          convolution convolution_backward
+attention            phaze.attention _scaled_dot_product_flash_attention_for_cpu
+attention_backward   phaze.attention_backward _scaled_dot_product_flash_attention_for_cpu_backward
+add                  add add_ sub sub_ rsub addcmul addcdiv lerp abs neg sign maximum minimum
+add                  clamp clamp_ clamp_min clamp_max floor ceil round remainder fmod hardtanh
+add                  floor_divide nll_loss_backward nll_loss2d_backward mse_loss_backward
+add                  smooth_l1_loss_backward huber_loss_backward binary_cross_entropy_backward
+add                  hypot copysign trunc frac sgn clamp_min_ clamp_max_ neg_ abs_ addcmul_
+add                  addcdiv_ lerp_ isin nan_to_num hardsigmoid hardsigmoid_backward square_
+add                  floor_ round_ rsub_ signbit
+accumulate           phaze.accumulate
+multiply             mul mul_ square
+divide               div div_ reciprocal
+compare              eq ne lt le gt ge logical_and logical_or logical_not logical_xor bitwise_and
+compare              bitwise_or bitwise_not bitwise_xor isnan isinf isneginf isfinite __and__
+compare              __or__ bitwise_and_ bitwise_or_ logical_and_ logical_or_
+select               where masked_fill masked_fill_ tril triu tril_ triu_
+cast                 _to_copy
+power                pow pow_ float_power
+root                 sqrt rsqrt sqrt_ rsqrt_
+exp                  exp expm1 exp2 exp_
+log                  log log1p log2 binary_cross_entropy binary_cross_entropy_with_logits xlogy
+log                  logit logaddexp log10
+tanh                 tanh erf erfc tanh_ celu selu
+sigmoid              sigmoid softplus log_sigmoid_forward sigmoid_ glu
+trigonometric        sin cos tan atan atan2 asin acos sinh cosh atanh asinh acosh polar angle
+trigonometric        erfinv
+relu                 relu relu_ threshold_backward leaky_relu leaky_relu_backward leaky_relu_
+relu                 threshold _prelu_kernel relu6 hardtanh_ softshrink hardshrink
+relu                 rrelu_with_noise
+gelu                 gelu
+gelu_backward        gelu_backward
+silu                 silu mish elu hardswish silu_ elu_ hardswish_ mish_
+silu_backward        silu_backward mish_backward elu_backward hardswish_backward
+activation_backward  tanh_backward sigmoid_backward softplus_backward hardtanh_backward
+activation_backward  log_sigmoid_backward glu_backward softshrink_backward _prelu_kernel_backward
+dropout              native_dropout
+dropout_backward     native_dropout_backward
+random               rand rand_like randn randn_like bernoulli bernoulli_ uniform_ normal_ randint
+random               randperm
+reduce               sum mean amax amin max min any all prod var var_mean std argmax argmin norm
+reduce               linalg_vector_norm logsumexp nll_loss_forward nll_loss2d_forward mse_loss
+reduce               histc bincount smooth_l1_loss huber_loss median nanmedian mode aminmax
+reduce               std_mean count_nonzero kthvalue
+scan                 cumsum cumprod cumsum_ cummax cummin logcumsumexp _cummax_helper
+sort                 sort topk argsort
+softmax              _softmax _log_softmax _safe_softmax
+softmax_backward     _softmax_backward_data _log_softmax_backward_data
+layer_norm           native_layer_norm _fused_rms_norm native_group_norm
+layer_norm_backward  native_layer_norm_backward _fused_rms_norm_backward
+layer_norm_backward  native_group_norm_backward
+batch_norm           native_batch_norm _native_batch_norm_legit _batch_norm_with_update
+batch_norm           cudnn_batch_norm
+batch_norm_backward  native_batch_norm_backward batch_norm_backward
+pool                 max_pool2d_with_indices max_pool2d_with_indices_backward avg_pool2d
+pool                 avg_pool2d_backward _adaptive_avg_pool2d _adaptive_avg_pool2d_backward
+pool                 adaptive_max_pool2d avg_pool3d adaptive_max_pool2d_backward
+pool                 avg_pool3d_backward max_pool3d_with_indices max_pool3d_with_indices_backward
+pool                 _adaptive_avg_pool3d _adaptive_avg_pool3d_backward
+embedding            embedding
+embedding_backward   embedding_dense_backward
+gather               gather index index_select take_along_dim bucketize searchsorted one_hot
+gather               grid_sampler_2d take masked_select
+scatter              index_put index_put_ _index_put_impl_ scatter scatter_ scatter_add
+scatter              scatter_add_ index_add index_add_ index_fill index_fill_ scatter_reduce
+scatter              grid_sampler_2d_backward masked_scatter masked_scatter_backward index_copy
+scatter              index_copy_
+copy                 clone copy copy_ cat stack repeat flip roll constant_pad_nd repeat_interleave
+copy                 select_backward slice_backward select_scatter slice_scatter
+copy                 as_strided_scatter upsample_nearest2d upsample_nearest2d_backward
+copy                 upsample_bilinear2d diagonal_backward unfold_backward im2col col2im
+copy                 reflection_pad2d expand_copy pixel_shuffle pixel_unshuffle reflection_pad1d
+copy                 reflection_pad1d_backward reflection_pad2d_backward replication_pad1d
+copy                 replication_pad2d replication_pad1d_backward replication_pad2d_backward
+copy                 complex tile upsample_bicubic2d upsample_bicubic2d_backward
+copy                 upsample_bilinear2d_backward rot90 upsample_linear1d
+copy                 upsample_linear1d_backward upsample_nearest1d view_as_complex_copy
+copy                 upsample_nearest1d_backward _upsample_bicubic2d_aa _upsample_bilinear2d_aa
+copy                 block_diag phaze.shard
+fill                 zeros zeros_like ones ones_like full full_like fill fill_ zero_ new_zeros
+fill                 new_full new_ones arange linspace eye scalar_tensor
+all_reduce           phaze.all_reduce phaze.all_reduce_max
+all_gather           phaze.all_gather
+reduce_scatter       phaze.reduce_scatter
+all_to_all           phaze.dispatch phaze.combine
+free                 empty empty_like empty_strided new_empty new_empty_strided lift_fresh_copy
+free                 resize_ _local_scalar_dense lift_fresh
+"""
 
 
-NAMES: Mapping[str, str] = MappingProxyType(
-    dict(
-        [
-            *_rows("product", "mm bmm addmm baddbmm _grouped_mm mv dot vdot addmv addbmm"),
-            *_rows("convolution", "convolution convolution_backward"),
-            *_rows("attention", "phaze.attention _scaled_dot_product_flash_attention_for_cpu"),
-            *_rows(
-                "attention_backward",
-                "phaze.attention_backward _scaled_dot_product_flash_attention_for_cpu_backward",
-            ),
-            *_rows(
-                "add",
-                (
-                    "add add_ sub sub_ rsub addcmul addcdiv lerp abs neg sign maximum "
-                    "minimum clamp clamp_"
-                ),
-            ),
-            *_rows(
-                "add", "clamp_min clamp_max floor ceil round remainder fmod hardtanh floor_divide"
-            ),
-            *_rows("accumulate", "phaze.accumulate"),
-            *_rows("multiply", "mul mul_ square"),
-            *_rows("divide", "div div_ reciprocal"),
-            *_rows("compare", "eq ne lt le gt ge logical_and logical_or logical_not logical_xor"),
-            *_rows(
-                "compare",
-                "bitwise_and bitwise_or bitwise_not bitwise_xor isnan isinf isneginf isfinite",
-            ),
-            *_rows("compare", "__and__ __or__ bitwise_and_ bitwise_or_ logical_and_ logical_or_"),
-            *_rows("select", "where masked_fill masked_fill_ tril triu tril_ triu_"),
-            *_rows("cast", "_to_copy"),
-            *_rows("power", "pow pow_ float_power"),
-            *_rows("root", "sqrt rsqrt sqrt_ rsqrt_"),
-            *_rows("exp", "exp expm1 exp2 exp_"),
-            *_rows("log", "log log1p log2"),
-            *_rows("tanh", "tanh erf erfc tanh_ celu selu"),
-            *_rows("sigmoid", "sigmoid softplus log_sigmoid_forward sigmoid_ glu"),
-            *_rows(
-                "trigonometric",
-                "sin cos tan atan atan2 asin acos sinh cosh atanh asinh acosh polar angle erfinv",
-            ),
-            *_rows(
-                "relu",
-                (
-                    "relu relu_ threshold_backward leaky_relu leaky_relu_backward "
-                    "leaky_relu_ threshold"
-                ),
-            ),
-            *_rows("relu", "_prelu_kernel relu6 hardtanh_ softshrink hardshrink rrelu_with_noise"),
-            *_rows("gelu", "gelu"),
-            *_rows("gelu_backward", "gelu_backward"),
-            *_rows("silu", "silu mish elu hardswish silu_ elu_ hardswish_ mish_"),
-            *_rows("silu_backward", "silu_backward mish_backward elu_backward hardswish_backward"),
-            *_rows(
-                "activation_backward",
-                "tanh_backward sigmoid_backward softplus_backward hardtanh_backward",
-            ),
-            *_rows(
-                "activation_backward",
-                "log_sigmoid_backward glu_backward softshrink_backward _prelu_kernel_backward",
-            ),
-            *_rows("dropout", "native_dropout"),
-            *_rows("dropout_backward", "native_dropout_backward"),
-            *_rows(
-                "random",
-                (
-                    "rand rand_like randn randn_like bernoulli bernoulli_ uniform_ normal_ "
-                    "randint randperm"
-                ),
-            ),
-            *_rows(
-                "reduce",
-                "sum mean amax amin max min any all prod var var_mean std argmax argmin norm",
-            ),
-            *_rows(
-                "reduce",
-                (
-                    "linalg_vector_norm logsumexp nll_loss_forward nll_loss2d_forward "
-                    "mse_loss histc bincount"
-                ),
-            ),
-            *_rows("add", "nll_loss_backward nll_loss2d_backward mse_loss_backward"),
-            *_rows(
-                "reduce",
-                (
-                    "smooth_l1_loss huber_loss median nanmedian mode aminmax std_mean "
-                    "count_nonzero kthvalue"
-                ),
-            ),
-            *_rows(
-                "add", "smooth_l1_loss_backward huber_loss_backward binary_cross_entropy_backward"
-            ),
-            *_rows(
-                "log",
-                "binary_cross_entropy binary_cross_entropy_with_logits xlogy logit logaddexp log10",
-            ),
-            *_rows(
-                "add",
-                (
-                    "hypot copysign trunc frac sgn clamp_min_ clamp_max_ neg_ abs_ addcmul_ "
-                    "addcdiv_ lerp_"
-                ),
-            ),
-            *_rows(
-                "add",
-                (
-                    "isin nan_to_num hardsigmoid hardsigmoid_backward square_ floor_ round_ "
-                    "rsub_ signbit"
-                ),
-            ),
-            *_rows("scan", "cumsum cumprod cumsum_ cummax cummin logcumsumexp _cummax_helper"),
-            *_rows("sort", "sort topk argsort"),
-            *_rows("softmax", "_softmax _log_softmax _safe_softmax"),
-            *_rows("softmax_backward", "_softmax_backward_data _log_softmax_backward_data"),
-            *_rows("layer_norm", "native_layer_norm _fused_rms_norm native_group_norm"),
-            *_rows(
-                "layer_norm_backward",
-                "native_layer_norm_backward _fused_rms_norm_backward native_group_norm_backward",
-            ),
-            *_rows(
-                "batch_norm",
-                (
-                    "native_batch_norm _native_batch_norm_legit _batch_norm_with_update "
-                    "cudnn_batch_norm"
-                ),
-            ),
-            *_rows("batch_norm_backward", "native_batch_norm_backward batch_norm_backward"),
-            *_rows(
-                "pool",
-                (
-                    "max_pool2d_with_indices max_pool2d_with_indices_backward avg_pool2d "
-                    "avg_pool2d_backward"
-                ),
-            ),
-            *_rows(
-                "pool",
-                "_adaptive_avg_pool2d _adaptive_avg_pool2d_backward adaptive_max_pool2d avg_pool3d",
-            ),
-            *_rows(
-                "pool", "adaptive_max_pool2d_backward avg_pool3d_backward max_pool3d_with_indices"
-            ),
-            *_rows(
-                "pool",
-                (
-                    "max_pool3d_with_indices_backward _adaptive_avg_pool3d "
-                    "_adaptive_avg_pool3d_backward"
-                ),
-            ),
-            *_rows("embedding", "embedding"),
-            *_rows("embedding_backward", "embedding_dense_backward"),
-            *_rows(
-                "gather", "gather index index_select take_along_dim bucketize searchsorted one_hot"
-            ),
-            *_rows(
-                "scatter",
-                "index_put index_put_ _index_put_impl_ scatter scatter_ scatter_add scatter_add_",
-            ),
-            *_rows("scatter", "index_add index_add_ index_fill index_fill_ scatter_reduce"),
-            *_rows(
-                "copy",
-                "clone copy copy_ cat stack repeat flip roll constant_pad_nd repeat_interleave",
-            ),
-            *_rows(
-                "copy",
-                "select_backward slice_backward select_scatter slice_scatter as_strided_scatter",
-            ),
-            *_rows(
-                "copy",
-                (
-                    "upsample_nearest2d upsample_nearest2d_backward upsample_bilinear2d "
-                    "diagonal_backward"
-                ),
-            ),
-            *_rows(
-                "copy",
-                (
-                    "unfold_backward im2col col2im reflection_pad2d expand_copy "
-                    "pixel_shuffle pixel_unshuffle"
-                ),
-            ),
-            *_rows(
-                "copy",
-                (
-                    "reflection_pad1d reflection_pad1d_backward reflection_pad2d_backward "
-                    "replication_pad1d"
-                ),
-            ),
-            *_rows(
-                "copy",
-                (
-                    "replication_pad2d replication_pad1d_backward replication_pad2d_backward "
-                    "complex tile"
-                ),
-            ),
-            *_rows(
-                "copy",
-                "upsample_bicubic2d upsample_bicubic2d_backward upsample_bilinear2d_backward rot90",
-            ),
-            *_rows(
-                "copy",
-                (
-                    "upsample_linear1d upsample_linear1d_backward upsample_nearest1d "
-                    "view_as_complex_copy"
-                ),
-            ),
-            *_rows(
-                "copy",
-                (
-                    "upsample_nearest1d_backward _upsample_bicubic2d_aa "
-                    "_upsample_bilinear2d_aa block_diag"
-                ),
-            ),
-            *_rows("gather", "grid_sampler_2d take masked_select"),
-            *_rows(
-                "scatter",
-                (
-                    "grid_sampler_2d_backward masked_scatter masked_scatter_backward "
-                    "index_copy index_copy_"
-                ),
-            ),
-            *_rows(
-                "fill",
-                (
-                    "zeros zeros_like ones ones_like full full_like fill fill_ zero_ "
-                    "new_zeros new_full new_ones"
-                ),
-            ),
-            *_rows("fill", "arange linspace eye scalar_tensor"),
-            *_rows("all_reduce", "phaze.all_reduce phaze.all_reduce_max"),
-            *_rows("all_gather", "phaze.all_gather"),
-            *_rows("reduce_scatter", "phaze.reduce_scatter"),
-            *_rows("all_to_all", "phaze.dispatch phaze.combine"),
-            *_rows("copy", "phaze.shard"),
-            *_rows(
-                "free",
-                (
-                    "empty empty_like empty_strided new_empty new_empty_strided "
-                    "lift_fresh_copy resize_"
-                ),
-            ),
-            *_rows("free", "_local_scalar_dense lift_fresh"),
-        ]
-    )
-)
+def _names() -> Iterator[tuple[str, str]]:
+    """Every name of a row and the row's kind; one without a library is of ``aten``."""
+    for row in _ROWS.split("\n"):
+        kind, *names = row.split() or [""]
+        yield from ((name if "." in name else f"aten.{name}", kind) for name in names)
+
+
+NAMES: Mapping[str, str] = MappingProxyType(dict(_names()))
 """PyTorch's operators by name without overload; ``free`` ones and views leave no trace in the
 graph."""
 

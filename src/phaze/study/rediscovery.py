@@ -66,6 +66,7 @@ CLUSTERS = (
     108,
     128,
 )
+# Clusters that one read of the global buffer may feed: up to a row of the largest dies.
 FAN_OUT = 16
 MIB = 2**20
 

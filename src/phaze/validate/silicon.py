@@ -49,6 +49,7 @@ UNSEEN: frozenset[str] = frozenset({"ascend-910", "gc200", "gv100", "mi100", "mt
 SAME_DIE: frozenset[str] = frozenset(
     {"a100-40gb", "b300", "gb200", "gb300", "h100-500w", "h200", "h800"}
 )
+# Rows, columns and depth of a product that fills every array of a chip.
 LARGE = 8192
 # A die photo's parts, and ours.
 PARTS = (
