@@ -55,7 +55,7 @@ def _timed(
 ) -> tuple[float, list[float]]:
     """Wall seconds, and CPU seconds of each process, of one round from nothing."""
     before, own, start = [_cpu_s(pid) for pid in pids], time.process_time(), time.perf_counter()
-    engine(replace(state, known=ScheduleMemo()), chips, float("inf"))
+    engine(replace(state, memo=ScheduleMemo()), chips, float("inf"))
     wall = time.perf_counter() - start
     return wall, [
         time.process_time() - own,
@@ -98,7 +98,7 @@ def main() -> None:
     job = _job(model)
     state = search(job, scale_for(job))
     chips = [int(chip) for chip in state.scored().argsort(kind="stable")[:count_of_chips]]
-    in_process(replace(state, known=ScheduleMemo()), chips, float("inf"))
+    in_process(replace(state, memo=ScheduleMemo()), chips, float("inf"))
     plain = min(_timed(in_process, state, chips, []) for _ in range(3))
     print(
         f"{model}, {len(chips)} chips evaluated: in this process {plain[0]:.2f} s wall, "
@@ -106,7 +106,7 @@ def main() -> None:
     )
     for count in (1, 2):
         with RayEngine("local", count) as engine:
-            engine(replace(state, known=ScheduleMemo()), chips, float("inf"))
+            engine(replace(state, memo=ScheduleMemo()), chips, float("inf"))
             pids = [engine.process.pid, *_workers(engine)]
             wall, cpu = min(_timed(engine, state, chips, pids) for _ in range(3))
         total = sum(cpu)

@@ -95,7 +95,7 @@ class Chooser:
         """The true score of every chip."""
         return [
             min(self.plain.exact(chip, self.plain.memories))
-            for chip in range(len(self.plain.opened))
+            for chip in range(len(self.plain.chips))
         ]
 
     def name(self, papers: Papers, chip: int) -> None:
@@ -107,10 +107,10 @@ class Chooser:
             if plain.fits(job.models[0], configuration, self._memory(chip))
         ]
         score, configuration, document, memo = min(found, key=lambda one: one[0])
-        papers.answer["chip"] = chip_of(plain.opened, chip)
+        papers.answer["chip"] = chip_of(plain.chips, chip)
         papers.answer["hbm_bytes"] = self._memory(chip)
         papers.answer["models"][0] = model_witness(
-            job.models[0], configuration, memo.kept or [], document["models"][0]
+            job.models[0], configuration, memo.in_order or [], document["models"][0]
         )
         papers.claim(score)
 
@@ -126,12 +126,12 @@ class Chooser:
     def _answer(
         self, chip: int, configuration: Configuration
     ) -> tuple[float, Configuration, dict[str, Any], ScheduleMemo]:
-        plain, memo = self.plain, ScheduleMemo(kept=[])
+        plain, memo = self.plain, ScheduleMemo(in_order=[])
         tasks, place = (
             plain.networks.tasks_of(chip),
             (chip, plain.job.hbm_bytes.index(self._memory(chip))),
         )
         document = answer_view(
-            plain.job, plain.scale, plain.opened, tasks, place, [configuration], [(memo, b"")]
+            plain.job, plain.scale, plain.chips, tasks, place, [configuration], [(memo, b"")]
         )
         return float(document["objective"]["score"]), configuration, document, memo

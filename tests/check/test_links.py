@@ -31,7 +31,7 @@ def test_the_fastest_links_are_proved_to_be_best(linked: Path) -> None:
 def test_an_honest_answer_with_slower_links_is_refused(linked: Path, tmp_path: Path) -> None:
     papers, chooser = Papers(linked), Chooser(linked)
     same = {name: value for name, value in papers.answer["chip"].items() if name != "links"}
-    for chip in range(len(chooser.plain.opened)):
+    for chip in range(len(chooser.plain.chips)):
         chooser.name(papers, chip)
         rest = {name: value for name, value in papers.answer["chip"].items() if name != "links"}
         if rest == same and papers.answer["chip"]["links"] == 4e9:

@@ -54,7 +54,7 @@ def test_the_run_is_opened_as_it_was(question: Question, folder: Path) -> None:
     said = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert question.chip.name == said["chip"]["name"]
     assert question.score == pytest.approx(said["models"][0]["batch_s"], rel=1e-12)
-    assert question.opened.area_budget() == 200.0
+    assert question.chips.area_budget() == 200.0
 
 
 def test_neighbours_differ_in_one_axis_and_are_judged(question: Question) -> None:
@@ -119,7 +119,7 @@ def test_a_range_ends_where_another_chip_is_best(question: Question) -> None:
 
     def at(constant: str, factor: float) -> Found:
         job, chips = scaled(question, {constant: factor})
-        assert chips.area_mm2.tolist() == question.opened.area_mm2.tolist()
+        assert chips.area_mm2.tolist() == question.chips.area_mm2.tolist()
         return best_with(job, question.scale, 1, chips)
 
     found = {one.constant: one for one in ranges(question, 1, _tell)}
@@ -152,16 +152,16 @@ def test_the_best_with_another_value_of_an_axis_is_a_search_of_those_chips(
 ) -> None:
     from phaze.explain.question import score_on
 
-    own_cores = question.opened.axis_values()["vector_cores"]
+    own_cores = question.chips.axis_values()["vector_cores"]
     for cores in (1, 4):
         found = instead(question, f"vector_cores={cores}", 1)
         own = np.flatnonzero(own_cores == cores)
         size = max(question.job.hbm_bytes)
         scores = [
-            score_on(question.job, question.scale, question.opened.chip(int(n), size)) for n in own
+            score_on(question.job, question.scale, question.chips.chip(int(n), size)) for n in own
         ]
         assert found.gain == pytest.approx(gain(question.score, min(scores)), abs=1e-4)
-        assert found.chip == question.opened.name(int(own[int(np.argmin(scores))]))
+        assert found.chip == question.chips.name(int(own[int(np.argmin(scores))]))
     assert instead(question, "global_buffer=32 MiB", 1).value == 32 * 2**20
     same = instead(question, f"vector_cores={own_cores[question.number]}", 1)
     assert same.gain == pytest.approx(0, abs=1e-9)
@@ -238,7 +238,7 @@ def test_bad_questions_are_one_sentence(
 def test_another_price_may_allow_another_memory_so_every_chip_is_looked_at(
     question: Question,
 ) -> None:
-    chips = len(question.opened)
+    chips = len(question.chips)
     wider, dearer = with_budget(question.job, "power", 500.0), with_budget(question.job, "usd", 1e6)
     assert len(candidates(question, enumerate_space(wider.space), wider)) < chips
     assert len(candidates(question, enumerate_space(dearer.space), dearer)) == chips

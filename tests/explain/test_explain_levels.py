@@ -94,7 +94,7 @@ def test_constants_are_those_of_chips_and_of_every_level(question: Question) -> 
         300e9,
         12.5e9,
     ]
-    assert chips.link_bytes_per_s.tolist() == question.opened.link_bytes_per_s.tolist()
+    assert chips.link_bytes_per_s.tolist() == question.chips.link_bytes_per_s.tolist()
     assert best_with(job, question.scale, 1, chips).score > question.score
     same, _ = scaled(question, {"clock": 0.5})
     assert same is question.job

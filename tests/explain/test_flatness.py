@@ -51,7 +51,7 @@ def _tell(what: str) -> None:
 @pytest.fixture(scope="module")
 def scores(question: Question) -> np.ndarray:
     """Every chip of the space by the plain path."""
-    opened, most = question.opened, question.job.hbm_bytes[-1]
+    opened, most = question.chips, question.job.hbm_bytes[-1]
     return np.array(
         [score_on(question.job, question.scale, opened.chip(at, most)) for at in range(len(opened))]
     )
@@ -66,14 +66,14 @@ def test_the_chips_within_a_share_are_those_that_the_plain_path_finds(
         np.flatnonzero(scores <= question.score * (1 + within)),
     )
     assert found.count == len(near) >= 1 and found.failed == 0 and found.chips == len(scores)
-    own = question.opened.axis_values()
+    own = question.chips.axis_values()
     for axis in found.axes:
         assert sum(chips for _, chips in axis.values) == found.count
         assert {value for value, _ in axis.values} == set(
             own[axis.axis][near].astype(float).tolist()
         )
-    assert found.smallest.area_mm2 == pytest.approx(question.opened.area_mm2[near].min(), abs=1e-6)
-    assert found.coolest.power_w == pytest.approx(question.opened.design_w()[near].min(), abs=1e-6)
+    assert found.smallest.area_mm2 == pytest.approx(question.chips.area_mm2[near].min(), abs=1e-6)
+    assert found.coolest.power_w == pytest.approx(question.chips.design_w()[near].min(), abs=1e-6)
     assert (
         found.nearest[0].loss == pytest.approx(0.0, abs=1e-9) and found.nearest[-1].loss <= within
     )
@@ -149,7 +149,7 @@ def test_lesser_shares_are_counted_too_and_near_chips_are_summed_up(
         assert one["count"] == int((scores <= question.score * (1 + one["within"])).sum())
     assert [one["within"] for one in found["counts"]] == [0.001, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25]
     assert found["words"].startswith(f"{found['count']} chips are within 25 %: ")
-    own = question.opened.axis_values()
+    own = question.chips.axis_values()
     near = np.flatnonzero(scores <= question.score * 1.25)
     for span in found["spans"]:
         if span["name"] == "MACs":

@@ -57,7 +57,7 @@ def _named(state: FrontState) -> list[tuple[Any, ...]]:
         unit, place = divmod(number, state.span)
         chip, memory = state.place(unit)
         rows.append(
-            (state.opened.name(chip), memory, place, *(float(f"{value:.9g}") for value in values))
+            (state.chips.name(chip), memory, place, *(float(f"{value:.9g}") for value in values))
         )
     return sorted(rows)
 
@@ -65,7 +65,7 @@ def _named(state: FrontState) -> list[tuple[Any, ...]]:
 def _check(job: SearchJob, of: tuple[str, ...], within: list[str]) -> None:
     asked = asked_of(of, within)
     every, some = _found(job, asked, False), _found(job, asked, True)
-    assert some.opened.total == len(enumerate_space(job.space)) or not len(some.archive.numbers)
+    assert some.chips.total == len(enumerate_space(job.space)) or not len(some.archive.numbers)
     assert not some.alive.any()
     if job.gap == 0:
         assert _named(some) == _named(every)
@@ -130,7 +130,7 @@ def test_no_design_of_the_coarse_grid_is_needed(
     """Limits that nothing of the coarse grid is within: what is left of the space has the front."""
     job = small_job(1)
     every = _found(job, asked_of(of, []), False)
-    row = every.asked.measured.index(every.asked.runs[0])
+    row = every.metrics.measured.index(every.metrics.runs[0])
     best = 64 / float(every.archive.values[row].min()) * (1 - 1e-6)
     _check(job, of, [f"throughput={best!r}"])
 
@@ -220,11 +220,11 @@ def test_boxes_are_open_where_the_designs_that_closed_them_were_not_evaluated_ag
     job, asked = made_job((made_task(5),)), asked_of(("throughput", "area"), [])
     whole = _found(job, asked, True)
     assert whole.boxed.chips > 0 and whole.boxed.pruned
-    wanted, opening_units = len(whole.opened), run._open
+    wanted, opening_units = len(whole.chips), run._open
 
     def some(state: FrontState, units: list[int], *rest: Any) -> None:
-        opening_units(state, units[:1] if len(state.opened) == wanted else units, *rest)
-        if len(state.opened) == wanted:
+        opening_units(state, units[:1] if len(state.chips) == wanted else units, *rest)
+        if len(state.chips) == wanted:
             raise OutOfTime
 
     monkeypatch.setattr(run, "_open", some)

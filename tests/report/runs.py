@@ -59,7 +59,7 @@ def run_of_job(folder: Path, job: SearchJob, study: str = "made") -> Run:
     done = run_in(folder, Papers(study), job)
     journal = folder / JOURNAL
     rows = read_closed(journal), read_evaluated(journal)
-    return Run(job, done.document, *rows, study, str(folder), done.state.opened)
+    return Run(job, done.document, *rows, study, str(folder), done.state.chips)
 
 
 def named(seed: int, name: str) -> ModelTask:

@@ -222,11 +222,11 @@ def test_a_known_answer_is_found_again() -> None:
     known: Known = {}
     for seed in range(25):
         problem = random_problem(seed, 9)
-        first = solve(problem, known=known)
+        first = solve(problem, parts=known)
         size = len(known)
         for scale in (1.0, 0.37):
             other = _renamed(problem, seed, scale)
-            again = solve(other, known=known)
+            again = solve(other, parts=known)
             assert len(known) == size
             assert again.makespan_s == pytest.approx(first.makespan_s * scale, rel=1e-9)
             assert again.optimal == first.optimal

@@ -139,7 +139,7 @@ def test_components_that_differ_in_memory_alone_have_their_own_keys_and_answers(
             for c in "ab"
         )
         problem = ScheduleProblem("overlap", 1, 1, operators, ())
-        assert solve(problem, known=known).makespan_s == length
+        assert solve(problem, parts=known).makespan_s == length
         assert canonical(part_of(problem, series(contract(problem))[0]))[0] in known
     assert len(known) == 3
 

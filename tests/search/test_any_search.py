@@ -129,7 +129,7 @@ def test_links_as_an_axis_decide_where_the_network_does() -> None:
         SearchJob("links", (task,), space, (GIB,), Objective(), 0.0, "links")
     )
     best = min(state.evaluated.values(), key=lambda one: one.score)
-    assert state.opened.link_bytes_per_s[best.chip] == 1e11
+    assert state.chips.link_bytes_per_s[best.chip] == 1e11
 
 
 def _check_bounds(model: str, rule: ScheduleRule, width: int, seed: int) -> None:

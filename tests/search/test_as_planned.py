@@ -29,7 +29,7 @@ def _planned(task: ModelTask, hbm_bytes: int) -> Candidate:
     for graph in task.graphs:
         model = graph.model
         ranks[model.tensor, model.microbatch, model.sequence_parallel, model.attention] = model
-    chip = search(_job(task, hbm_bytes), SCALE).opened.chip(0, hbm_bytes)
+    chip = search(_job(task, hbm_bytes), SCALE).chips.chip(0, hbm_bytes)
 
     def model_at(width: int, microbatch: int, spread: bool, attention: Attention) -> Model:
         return ranks[width, microbatch, spread, attention]
@@ -65,7 +65,7 @@ def _job(task: ModelTask, hbm_bytes: int) -> SearchJob:
 def _searched(task: ModelTask, hbm_bytes: int) -> ConfigurationPlan:
     state = search(_job(task, hbm_bytes), SCALE)
     best = best_of(state)
-    assert best is not None and len(state.opened) == 1
+    assert best is not None and len(state.chips) == 1
     found = plan_found(state, best.chip, 0, best.ran[0].configuration, best.hbm)
     assert found is not None
     return found

@@ -50,7 +50,7 @@ def test_an_interrupted_run_goes_on_and_evaluates_nothing_twice(
     with pytest.raises(KeyboardInterrupt):
         run_in(tmp_path / "run", Papers(""), _job())
     with SqliteJournal(tmp_path / "run" / JOURNAL, "made", code_digest()) as journal:
-        before = set(journal.known())
+        before = set(journal.evaluated())
     assert 0 < len(before) < len(whole.state.evaluated)
     asked: list[int] = []
 

@@ -44,12 +44,12 @@ def test_the_counts_of_the_list_do_not_depend_on_how_much_of_it_is_held(
     state = search(job, scale_for(job))
     chips, evaluated = closed_chips(state), list(state.evaluated.values())
     rows = [[one.chip, one.reason, one.bound, one.step] for one in chips]
-    found = certificate_of(chips, evaluated, state.best, job.gap, state.opened.left_out)
+    found = certificate_of(chips, evaluated, state.best, job.gap, state.chips.left_out)
     assert found == certificate_of(
-        list(chips), evaluated, state.best, job.gap, state.opened.left_out
+        list(chips), evaluated, state.best, job.gap, state.chips.left_out
     )
     assert found.lower_bound == min(state.best, *(row[2] for row in rows if row[2] is not None))
-    assert sum(found.closed.values()) == len(state.opened) + found.closed["area"]
+    assert sum(found.closed.values()) == len(state.chips) + found.closed["area"]
 
 
 def test_the_list_of_closed_chips_is_a_sequence() -> None:

@@ -120,5 +120,5 @@ def test_the_same_schedule_is_found_once_and_the_oldest_are_forgotten() -> None:
     assert known.solve(problem(1.0), "list") is not first
     other = SolvedSchedules()
     other.update(((problem(1.0 + i), "exact", None), first) for i in range(MOST + 5))
-    assert len(other.found) == MOST
-    assert (problem(1.0), "exact", None) not in other.found
+    assert len(other.schedules) == MOST
+    assert (problem(1.0), "exact", None) not in other.schedules

@@ -113,12 +113,10 @@ def test_the_number_of_chips_within_a_percent_lies_between_what_is_proved(seed: 
         list(state.evaluated.values()),
         state.best,
         job.gap,
-        state.opened.left_out,
+        state.chips.left_out,
     )
     last = len(job.hbm_bytes) - 1
-    scores = [
-        exact_score(job, scale, state.opened, chip, last) for chip in range(len(state.opened))
-    ]
+    scores = [exact_score(job, scale, state.chips, chip, last) for chip in range(len(state.chips))]
     true = sum(score <= state.best * 1.01 for score in scores)
     assert 1 <= found.near.at_least <= true <= found.near.at_most < len(scores)
 

@@ -92,7 +92,7 @@ def test_ray_gives_the_bytes_of_local_and_a_killed_worker_changes_nothing(
         assert (tmp_path / "ray" / name).read_bytes() == (tmp_path / "local" / name).read_bytes(), (
             name
         )
-    assert away.state.known.sentence == plain.state.known.sentence
+    assert away.state.memo.sentence == plain.state.memo.sentence
     state = _state()
     chips = list(range(0, len(state.arrays), 3))
     whole = in_process(state, chips, float("inf"))

@@ -216,8 +216,8 @@ def test_a_chips_own_links_carry_its_traffic() -> None:
         links=[1e8, 2**32],
     )
     state = _check_against_exhaustive(job)
-    slow = state.opened.link_bytes_per_s == 1e8
-    alone, split = begin(job, state.opened, state.scale).times[0]
+    slow = state.chips.link_bytes_per_s == 1e8
+    alone, split = begin(job, state.chips, state.scale).times[0]
     assert (split.forward_s[:, slow] > split.forward_s[:, ~slow]).all()
     assert (alone.forward_s[:, slow] == alone.forward_s[:, ~slow]).all()
 

@@ -99,7 +99,7 @@ def test_a_limit_holds_inside_a_round_and_what_was_done_is_kept(
         <= stopped.document["objective"]["score"]
     )
     with SqliteJournal(tmp_path / "run" / JOURNAL, "made", code_digest()) as journal:
-        assert 2 <= len(journal.known()) <= 3, "every chip that was done, and none that was not"
+        assert 2 <= len(journal.evaluated()) <= 3, "every chip that was done, and none that was not"
     assert run_in(tmp_path / "run", Papers(""), job, workers).document == whole.document
     assert (tmp_path / "run" / RESULT).read_bytes() == (tmp_path / "whole" / RESULT).read_bytes()
 
@@ -169,7 +169,7 @@ def test_a_search_stopped_at_any_moment_claims_no_more_than_it_proved(kind: Kind
         closed = closed_chips(state)
         opened = list(state.evaluated.values())
         if opened and state.best < float("inf"):
-            proof = certificate_of(closed, opened, state.best, job.gap, state.opened.left_out)
+            proof = certificate_of(closed, opened, state.best, job.gap, state.chips.left_out)
             assert proof.lower_bound <= truth.best * (1 + 1e-9)
             assert proof.gap == pytest.approx(1 - proof.lower_bound / state.best, abs=1e-12)
             assert sum(proof.closed.values()) - proof.closed["area"] == len(closed)
@@ -191,7 +191,9 @@ def test_a_front_under_a_limit_states_designs_as_they_come_and_keeps_what_its_en
     ending = Ending()
     state = front(job, asked, scales_for(job, asked), in_process, deadline=limit, ending=ending)
     assert (ending.designs_s, ending.document_s) == (1.0, 1.0)
-    assert state.deadline.at == limit.at - 3.0, "a round's designs and twice the document"
+    assert state.deadline.moment_s == limit.moment_s - 3.0, (
+        "a round's designs and twice the document"
+    )
     truth = front_document(state, closed_units(state), "")
     monkeypatch.setattr(
         import_module("phaze.front.answer"), "_stated", None

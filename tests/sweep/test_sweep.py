@@ -225,14 +225,14 @@ def test_points_of_the_same_chips_and_graphs_share_their_work(
 
     monkeypatch.setattr(import_module("phaze.search.run"), "layer_times_on", counting)
     states = [begin(job, enumerate_space(job.space), scale_for(job), shared=shared) for job in jobs]
-    assert counts == [len(states[0].opened), len(states[1].opened) - len(states[0].opened)]
+    assert counts == [len(states[0].chips), len(states[1].chips) - len(states[0].chips)]
     alone = begin(jobs[1], enumerate_space(jobs[1].space), scale_for(jobs[1]))
     for own, other in zip(states[1].times[0], alone.times[0], strict=True):
         assert own.forward_s.tobytes() == other.forward_s.tobytes()
         assert own.backward_s.tobytes() == other.backward_s.tobytes()
-    assert states[2].known.schedules is states[0].known.schedules
+    assert states[2].memo.schedules is states[0].memo.schedules
     apart = job_of(study_of(STUDY | {"training": {"microbatches": [4]}}, "study"))
-    assert shared.schedules(apart).schedules is not states[0].known.schedules
+    assert shared.schedules(apart).schedules is not states[0].memo.schedules
 
 
 def test_a_point_where_nothing_fits_says_so_and_the_rest_go_on(tmp_path: Path) -> None:

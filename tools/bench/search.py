@@ -37,8 +37,8 @@ def _search(job: SearchJob, workers: int) -> Finished:
 def _plain(job: SearchJob, done: Finished, sample: int) -> tuple[float, Took]:
     """The best score of a few chips, evenly spaced, by the plain path, and what all chips would
     take at that pace."""
-    plain = plain_of(job, scale_for(job), done.state.opened)
-    count = len(done.state.opened)
+    plain = plain_of(job, scale_for(job), done.state.chips)
+    count = len(done.state.chips)
     chips = np.linspace(0, count - 1, sample).astype(int).tolist()
     best, spent = clock.once(lambda: min(min(plain.exact(chip, plain.memories)) for chip in chips))
     share = count / len(chips)
@@ -57,7 +57,7 @@ def notes(
 ) -> tuple[str, ...]:
     """What the reader must know."""
     closed = done.document["certificate"]["closed"]
-    count = len(done.state.opened)
+    count = len(done.state.chips)
     told = (
         f"{closed['bound'] + closed['memory']:,} excluded by a bound, "
         f"{closed['evaluated']:,} evaluated"
@@ -94,7 +94,7 @@ def section(sample: int = SAMPLE) -> Section:
     parts = len(tensor_parts(done.state.arrays, IDEAL, "all_cores")[0])
     mapped = (distinct_products(job), parts)
     mapper_s = MAPPER.least_s * mapped[0] * mapped[1]
-    called = f"{MODEL}, {len(done.state.opened):,} chips"
+    called = f"{MODEL}, {len(done.state.chips):,} chips"
     answers = "certified" if certified else "no proof"
     lines = (
         Line(called, "reference, all", "estimated", ours, plain, answers, certified and not beaten),

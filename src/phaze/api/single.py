@@ -243,7 +243,7 @@ def _layer_schedules(
     wanted = PASSES if options["pass_"] is None else (options["pass_"],)
     answers: list[Answered] = []
     for layer_pass in layer_passes(traced, options["layer"], wanted, setting):
-        solved = solve(layer_pass.problem, options["scheduler"], known=memo)
+        solved = solve(layer_pass.problem, options["scheduler"], parts=memo)
         answers.append(
             (layer_pass.title, layer_pass.shown, solved, {**solved.document(), "of": layer_pass.of})
         )
@@ -263,7 +263,7 @@ def _scheduled(
         if isinstance(source, Mapping)
         else load_problem(where)
     )
-    schedule = solve(problem, scheduler, known=memo)
+    schedule = solve(problem, scheduler, parts=memo)
     if schedule.effort.method == "large":
         many = (
             f"{len(problem.operators):,} operators are many: a list schedule and a bound, no proof."

@@ -127,13 +127,13 @@ def search(study: Study = None, **options: Unpack[SearchOptions]) -> Searched:
             watched = ProgressFile(folder)
             done = run_in(folder, papers, job, crew, both(shown_on(progress), watched.watch))
             watched.end()
-        work = done.state.known.sentence
+        work = done.state.memo.sentence
         if options["time"] is not None and done.state.stopped:  # the page takes its own time
             work = f"{_stopped(options['time'], loaded_s, folder)} {work}"
         run = searched(done.document, folder, kept, work, not done.state.stopped)
         if options["page"] and not (options["time"] is not None and done.state.stopped):
             progress.step("writing the page")
-            write_page(folder, folder / PAGE, question, done.state.known.solved)
+            write_page(folder, folder / PAGE, question, done.state.memo.solved)
     return run
 
 
@@ -183,7 +183,7 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
         done = front_in(
             folder, question.papers(toml_text(raw)), job, weighed, processes, _shown_on(progress)
         )
-        work = f"{done.opened:,} were evaluated. {done.work}"
+        work = f"{done.evaluated:,} were evaluated. {done.work}"
         shown = sheet("phaze.front.sheet", "front_sections", done.document, str(folder), work)
         front = identified(Fronted(done.document, shown, folder, kept), folder)
         if options["page"]:
@@ -194,6 +194,6 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
 def _shown_on(progress: "Progress") -> "Callable[[FrontProgress], None]":
     def watch(standing: "FrontProgress") -> None:
         what = f"looking for designs that none beats ({standing.designs:,} so far), chips evaluated"
-        progress.count(standing.opened, standing.opened + standing.left, what, at_most=True)
+        progress.count(standing.evaluated, standing.evaluated + standing.left, what, at_most=True)
 
     return watch

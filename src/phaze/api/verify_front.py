@@ -48,7 +48,7 @@ class FrontFolder:
             numbers = np.array([number for number in called if type(number) is int], np.int64)
             plain = plain_of(job, scales[0], reopened(job.space, numbers))
             front = PlainFront(plain, asked, scales, memories)
-            self.opened.append((front, measures_of(job, asked, scales, plain.opened, memories)))
+            self.opened.append((front, measures_of(job, asked, scales, plain.chips, memories)))
         return self.opened[0]
 
     def solver(self) -> Callable[[int, int], Sequence[float]]:

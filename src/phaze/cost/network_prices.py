@@ -45,7 +45,7 @@ class NetworkPrices:
 
     cluster: Cluster
     basis: PriceBasis = "rings"
-    known: dict[Question, Floats] = field(
+    prices: dict[Question, Floats] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
 
@@ -69,9 +69,9 @@ class NetworkPrices:
         price: Callable[[str, tuple[int, ...], Floats], Floats],
     ) -> Floats:
         key = kind, crossed, sizes_bytes.tobytes()
-        if key not in self.known:
-            self.known[key] = price(kind, crossed, sizes_bytes)
-        return self.known[key]
+        if key not in self.prices:
+            self.prices[key] = price(kind, crossed, sizes_bytes)
+        return self.prices[key]
 
     def _collective_s(self, kind: str, members: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         ranks = prod(members)

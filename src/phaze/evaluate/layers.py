@@ -82,7 +82,7 @@ class SchedulingEffort:
 
     limits: Limits | None = None
     scheduler: Scheduler = "exact"
-    known: Known | None = field(default=None, compare=False, repr=False)
+    parts: Known | None = field(default=None, compare=False, repr=False)
     solved: SolvedSchedules | None = field(default=None, compare=False, repr=False)
 
 
@@ -118,7 +118,7 @@ def pass_cost(
     if not lowered.works:
         return PassCost(np.zeros(0), np.zeros(0), 0.0, 0.0)
     works = work_times(lowered.works, chips, setting.constants, lowered.rule)
-    known = effort.known, False, effort.scheduler, effort.solved
+    known = effort.parts, False, effort.scheduler, effort.solved
     device = lowered.device_s(lowered.times(works, 0, chips), effort.limits, *known)
     pass_s = float(lowered.with_host(device)[0])
     waits_s, apart = np.array(lowered.waits_s), lowered.rule.network_apart
@@ -153,7 +153,7 @@ def pass_schedule(
 
 def model_table(model: Model, setting: Setting, effort: SchedulingEffort = EXACT) -> LayerTable:
     """Every distinct layer of a model on the chip of a setting, under its stack's schedule rule."""
-    known = dict[str, KnownPart]() if effort.known is None else effort.known
+    known = dict[str, KnownPart]() if effort.parts is None else effort.parts
     return layer_table(
         lower_layers(model, setting.machine),
         chip_set([setting.chip]),

@@ -12,11 +12,11 @@ T = TypeVar("T")
 class Memo:
     """Values by key. A key must say everything that its value depends on."""
 
-    kept: dict[Hashable, Any] = field(default_factory=dict)
+    values: dict[Hashable, Any] = field(default_factory=dict)
 
     def take(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value of ``key``, made if this is the first time."""
-        if key not in self.kept:
-            self.kept[key] = make()
-        found: T = self.kept[key]
+        if key not in self.values:
+            self.values[key] = make()
+        found: T = self.values[key]
         return found

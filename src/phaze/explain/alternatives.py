@@ -59,8 +59,8 @@ def instead(question: Question, text: str, processes: int) -> Instead:
     name, value = asked_instead(question, text)
     if question.boxed:
         return _of_boxes(question, name, value, processes)
-    column = question.opened.axis_values()[name].astype(float)
-    opened = question.opened.taken(np.flatnonzero(np.isclose(column, value, rtol=1e-9)))
+    column = question.chips.axis_values()[name].astype(float)
+    opened = question.chips.taken(np.flatnonzero(np.isclose(column, value, rtol=1e-9)))
     if not len(opened):
         return Instead(name, value, None, None, -1.0, None)
     try:

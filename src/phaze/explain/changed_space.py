@@ -39,7 +39,7 @@ def candidates(
 ) -> NDArray[np.int64]:
     """Chips of the changed space that may be its best; ``rates``: the greatest factor on any other
     rate than the clock."""
-    old = question.opened
+    old = question.chips
     other_memories = (
         job.space.memories is None and job.space.keep.most_usd != old.space.keep.most_usd
     )

@@ -117,10 +117,10 @@ def _candidates(question: Question, reach: float) -> SpaceChips:
     another walk over them leaves."""
     if question.boxed:
         asked = box_question(question.job, question.scale, NEVER)
-        left = left_chips(asked, reach, reach, question.opened.number(question.number))
+        left = left_chips(asked, reach, reach, question.chips.number(question.number))
         return chips_numbered(question.job.space, np.array(left.numbers, np.int64), counted=False)
     index = np.flatnonzero(question.bounds <= reach)
-    return question.opened.taken(np.union1d(index, [question.number]).astype(np.int64))
+    return question.chips.taken(np.union1d(index, [question.number]).astype(np.int64))
 
 
 def _within_reach(question: Question, within: float) -> tuple[float, SpaceChips]:
@@ -196,7 +196,7 @@ def flatness(
         (one for one in done if one.ran and one.score <= reach),
         key=lambda one: (one.score, one.chip),
     )
-    opened, most = state.opened, question.job.hbm_bytes[-1]
+    opened, most = state.chips, question.job.hbm_bytes[-1]
     chips = np.array([one.chip for one in near], np.int64)
     watts, usd = opened.design_w(), opened.making_usd(most)
     rows = [
@@ -215,7 +215,7 @@ def flatness(
     return Flatness(
         within,
         len(rows),
-        question.opened.total,
+        question.chips.total,
         len(done),
         sum(bool(one.error) for one in done),
         tuple(

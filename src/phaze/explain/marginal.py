@@ -96,7 +96,7 @@ def marginals(question: Question, processes: int, tell: Callable[[str], None]) -
     ]
     limits = question.job.space.limits
     for name, unit, rule, limit in (
-        ("area", "mm2", "area", question.opened.area_budget()),
+        ("area", "mm2", "area", question.chips.area_budget()),
         ("power", "W", "power", limits["power"]),
         ("price", "USD", "usd", limits["usd"]),
     ):

@@ -42,7 +42,7 @@ def near_misses(rows: Sequence[Neighbour]) -> list[Neighbour]:
 def _over(question: Question, opened: SpaceChips) -> NDArray[np.float64]:
     """By how much each chip exceeds the limits of the space, as a share of them."""
     limits, most = question.job.space.limits, question.job.hbm_bytes[-1]
-    over = opened.area_mm2 / question.opened.area_budget() - 1
+    over = opened.area_mm2 / question.chips.area_budget() - 1
     for limit, own in (
         (limits["power"], opened.design_w()),
         (limits["usd"], opened.making_usd(most)),
@@ -53,7 +53,7 @@ def _over(question: Question, opened: SpaceChips) -> NDArray[np.float64]:
 
 def _places(question: Question) -> list[int]:
     """The chip's place on each axis."""
-    values = question.opened.axis_values()
+    values = question.chips.axis_values()
     points = question.job.space.axis_points()
     return [
         int(np.flatnonzero(axis == values[name][question.number])[0])
@@ -92,7 +92,7 @@ def neighbours(question: Question) -> list[Neighbour]:
         int(np.ravel_multi_index((*places[:at], place, *places[at + 1 :]), shape))
         for at, place in steps
     ]
-    opened = question.opened.at(numbers)
+    opened = question.chips.at(numbers)
     scores = _scores(question, opened)
     found, over = [], _over(question, opened)
     for at, ((axis, place), refused, score) in enumerate(

@@ -53,7 +53,7 @@ class Question:
 
     job: SearchJob
     scale: Scale
-    opened: SpaceChips
+    chips: SpaceChips
     number: int
     chip: Chip
     score: float
@@ -66,7 +66,7 @@ class Question:
     def identity(self) -> tuple[float, ...]:
         """The fields that make the chip this one, whatever its constants are: chips that are equal
         in them are the same choice."""
-        return self.opened.identity(self.number)
+        return self.chips.identity(self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,14 +198,14 @@ def best_with(
 ) -> Found:
     """The certified best of a changed job, or of changed chips, measured by the scale of the
     run."""
-    state = search(job, scale, workers(processes), shared=shared, opened=opened)
+    state = search(job, scale, workers(processes), shared=shared, space_chips=opened)
     best = best_of(state)
     if best is None:
         raise InfeasibleError("nothing in the changed space is feasible", {})
-    chip = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
+    chip = state.chips.chip(best.chip, job.hbm_bytes[best.hbm])
     gap = state.standing().gap
     return Found(
-        chip.name, state.opened.identity(best.chip), chip, best.score, gap, _plans(state, best)
+        chip.name, state.chips.identity(best.chip), chip, best.score, gap, _plans(state, best)
     )
 
 

@@ -82,7 +82,7 @@ def scaled(question: Question, factors: dict[str, float]) -> tuple[SearchJob, Sp
     """The job and its chips with constants times their factors; areas and what is in the space
     stay."""
     job, by = _changed(question, factors)
-    return job, question.opened.scaled(by)
+    return job, question.chips.scaled(by)
 
 
 def searched(

@@ -24,7 +24,7 @@ class OtherModelsAndChips:
     """What an answer is held against: models that it was not searched for, chips by name, and
     whether each model's own best chip is searched."""
 
-    held: SearchJob | None = None
+    held_out: SearchJob | None = None
     chips: Sequence[str] = ()
     regret: bool = False
 
@@ -34,15 +34,15 @@ def _others(
 ) -> dict[str, Any]:
     """What was asked about other models and other chips."""
     found: dict[str, Any] = {}
-    if asked.held is not None:
+    if asked.held_out is not None:
         tell("models that were not searched for")
-        found["held_out"] = [asdict(one) for one in held_out(question, asked.held)]
-    if asked.held is not None or asked.chips:
+        found["held_out"] = [asdict(one) for one in held_out(question, asked.held_out)]
+    if asked.held_out is not None or asked.chips:
         tell("chips that exist")
-        found["beside"] = beside(question, asked.held, asked.chips)
+        found["beside"] = beside(question, asked.held_out, asked.chips)
     if asked.regret:
         tell("the best chip for each model alone")
-        found["alone"] = [asdict(one) for one in alone(question, asked.held, processes)]
+        found["alone"] = [asdict(one) for one in alone(question, asked.held_out, processes)]
     return found
 
 
@@ -80,7 +80,7 @@ def explanation(
         "neighbours": [asdict(one) for one in near],
         "near_misses": [asdict(one) for one in near_misses(near)],
         "flatness": flat,
-        "at_the_end_of": axis_ends(question.opened, question.number),
+        "at_the_end_of": axis_ends(question.chips, question.number),
         "marginals": more,
         "not_limited": [name for name, limit in limits if limit is None],
     }

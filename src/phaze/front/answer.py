@@ -93,7 +93,7 @@ def _as_with_more(state: FrontState, chip: int, model: int, ran: ModelRun, hbm: 
     """Whether a configuration of a model takes as long and as many joules with that memory."""
     priced = state.open(chip).price(model, ran.configuration, hbm)
     pairs = ((priced.batch_s, ran.batch_s), (priced.dynamic_j, ran.dynamic_j))
-    return all(abs(own - other) <= TIE * other for own, other in pairs)
+    return all(abs(value - other) <= TIE * other for value, other in pairs)
 
 
 def design_of(state: FrontState, position: int) -> Design:
@@ -116,21 +116,21 @@ class StatedDesign:
 
 
 def model_table(
-    task: ModelTask, configuration: Configuration, found: ConfigurationPlan, static_w: float
+    task: ModelTask, configuration: Configuration, planned: ConfigurationPlan, static_w: float
 ) -> dict[str, Any]:
     """How a model runs: its configuration, its split, its batch and its energy."""
-    training, graph, plan = task.training, task.graphs[configuration.graph], found.plan
+    training, graph, plan = task.training, task.graphs[configuration.graph], planned.plan
     return {
         "name": task.name,
         "throughput_per_s": training.batch / plan.batch_s,
         "batch_s": plan.batch_s,
-        "energy_j": found.dynamic_j + training.devices * static_w * plan.batch_s,
+        "energy_j": planned.dynamic_j + training.devices * static_w * plan.batch_s,
         "pipeline": len(plan.stages),
         "data": plan.data,
         "tensor": graph.width,
         "microbatch": graph.microbatch,
         "recompute": configuration.recompute,
-        "zero": found.zero,
+        "zero": planned.zero,
         "chunks": plan.chunks,
         **({"family": plan.family} if plan.family not in UNNAMED else {}),
         "attention": graph.attention,
@@ -142,7 +142,7 @@ def _stated(
     state: FrontState, design: Design, measures: Measures, shared: SharedJoules
 ) -> StatedDesign:
     """A design with the plans of its models, found again."""
-    static_w = float(state.opened.static_w()[design.chip])
+    static_w = float(state.chips.static_w()[design.chip])
     stated, seconds, joules, plans = [], list[float](), list[float](), []
     for model, (task, ran) in enumerate(
         zip(state.networks.tasks_of(design.chip), design.ran, strict=True)
@@ -168,17 +168,17 @@ def _stated(
 
 def _point(
     measures: Measures,
-    opened: SpaceChips,
+    chips: SpaceChips,
     design: StatedDesign,
     proof: tuple[Metric, DesignProof] | None,
 ) -> dict[str, Any]:
-    job, asked = measures.job, measures.asked
+    job, metrics = measures.job, measures.metrics
     return {
-        "chip": chip_document(opened, BestDesign(design.chip, design.hbm, 0.0, ()), job.hbm_bytes),
-        "plausibility": plausibility_of(opened.chip(design.chip, job.hbm_bytes[design.hbm])),
+        "chip": chip_document(chips, BestDesign(design.chip, design.hbm, 0.0, ()), job.hbm_bytes),
+        "plausibility": plausibility_of(chips.chip(design.chip, job.hbm_bytes[design.hbm])),
         "metrics": {
-            one.name: shown_value(job, one, float(value))
-            for one, value in zip(asked.of, design.values[: len(asked.of)], strict=True)
+            metric.name: shown_value(job, metric, float(value))
+            for metric, value in zip(metrics.of, design.values[: len(metrics.of)], strict=True)
         },
         "models": design.models,
         "certificate": None
@@ -192,28 +192,34 @@ def _point(
     }
 
 
-def design_order(asked: RequestedMetrics, numbers: Sequence[int], values: Floats) -> list[int]:
+def design_order(metrics: RequestedMetrics, numbers: Sequence[int], values: Floats) -> list[int]:
     """Designs [metrics, designs] in the order of the metrics that are known, then of the others,
     then by number."""
-    rows = sorted(range(len(asked.of)), key=lambda at: (asked.of[at].kind is not None, at))
+    rows = sorted(
+        range(len(metrics.of)), key=lambda index: (metrics.of[index].kind is not None, index)
+    )
     order = np.lexsort((np.array(numbers), *(values[row] for row in reversed(rows))))
-    return [int(at) for at in order]
+    return [int(index) for index in order]
 
 
 def nothing_within(state: FrontState) -> PhazeError:
     """What to say when a front has no design."""
-    limited = [*state.asked.within]
-    if not limited or not len(state.opened) or any(one.error for one in state.evaluated.values()):
+    limited = [*state.metrics.within]
+    if (
+        not limited
+        or not len(state.chips)
+        or any(result.error for result in state.evaluated.values())
+    ):
         return nothing_found(state)
     if not np.isfinite(state.scored()).any():
         return nothing_found(state)
-    sizes = [state.job.hbm_bytes[at] for at in state.memories]
+    sizes = [state.job.hbm_bytes[memory] for memory in state.memories]
     parts = []
     for metric, value in limited:
         if metric.kind is None:
-            best = float(known_values(metric, state.opened, sizes).min())
+            best = float(known_values(metric, state.chips, sizes).min())
         else:
-            row = state.lower[state.asked.measured.index(metric)]
+            row = state.lower[state.metrics.measured.index(metric)]
             best = shown_value(state.job, metric, float(row.min()))
         limit = "at least" if metric.more else "at most"
         word = "the bound of all is" if metric.kind is not None else "the least is"
@@ -224,11 +230,11 @@ def nothing_within(state: FrontState) -> PhazeError:
     return InfeasibleError(sentence, {"schema": SCHEMA, "feasible": False})
 
 
-def _setting(job: SearchJob, opened: SpaceChips, design: StatedDesign) -> dict[str, Any]:
+def _setting(job: SearchJob, chips: SpaceChips, design: StatedDesign) -> dict[str, Any]:
     """Under what all designs were found, as in the answer of a search; where links are an axis each
     has its own."""
-    chip = opened.chip(design.chip, job.hbm_bytes[design.hbm])
-    setting, cluster = setting_document(job, opened, chip), job.cluster_on(chip)
+    chip = chips.chip(design.chip, job.hbm_bytes[design.hbm])
+    setting, cluster = setting_document(job, chips, chip), job.cluster_on(chip)
     network = None if cluster is None else cluster_document(cluster, chip)
     if setting["links"] == "chip":
         del setting["link_bytes_per_s"]
@@ -238,7 +244,7 @@ def _setting(job: SearchJob, opened: SpaceChips, design: StatedDesign) -> dict[s
 
 def front_view(
     measures: Measures,
-    opened: SpaceChips,
+    chips: SpaceChips,
     designs: Sequence[StatedDesign],
     listed: Listed | None,
     proof: tuple[Sequence[PrunedChip], Sequence[Evaluated], str],
@@ -250,28 +256,30 @@ def front_view(
     ``listed`` are the bounds of that list, where one metric comes with a run; ``boxed`` are chips
     that are in none.
     """
-    job, asked, (closed, evaluated, code) = measures.job, measures.asked, proof
+    job, metrics, (closed, evaluated, code) = measures.job, measures.metrics, proof
     values, proved = (
-        np.stack([one.values for one in designs], axis=1),
+        np.stack([design.values for design in designs], axis=1),
         list[tuple[Metric, DesignProof] | None](),
     )
     if listed is None:
         gap, proved = gap_of_ways(closed, evaluated, job.gap), [None] * len(designs)
     else:
-        gap, metric = gap_of(listed), asked.of[watched(listed)]
-        proved += [(metric, own) for own in proofs(listed, values, boxed)]
+        gap, metric = gap_of(listed), metrics.of[watched(listed)]
+        proved += [(metric, design_proof) for design_proof in proofs(listed, values, boxed)]
     return {
         "schema": SCHEMA,
         "name": job.name,
-        **asked.document(),
-        "units": {one.name: shown_unit(job, one) for one in METRICS if one in asked.of},
-        **_setting(job, opened, designs[0]),
+        **metrics.document(),
+        "units": {
+            metric.name: shown_unit(job, metric) for metric in METRICS if metric in metrics.of
+        },
+        **_setting(job, chips, designs[0]),
         "points": [
-            _point(measures, opened, design, own)
-            for design, own in zip(designs, proved, strict=True)
+            _point(measures, chips, design, design_proof)
+            for design, design_proof in zip(designs, proved, strict=True)
         ],
         "certificate": certificate_document(
-            gap, job.gap, closed, opened.left_out, boxed, len(measures.memories)
+            gap, job.gap, closed, chips.left_out, boxed, len(measures.memories)
         ),
         "study_digest": job.digest,
         "version": __version__,
@@ -281,7 +289,7 @@ def front_view(
 
 def bounds_of(closed: Sequence[PrunedChip]) -> Floats:
     """The bound of every unit of a list, infinite where there is none."""
-    return np.array([np.inf if one.bound is None else one.bound for one in closed])
+    return np.array([np.inf if unit.bound is None else unit.bound for unit in closed])
 
 
 def state_designs(state: FrontState, measures: Measures, stated: dict[int, StatedDesign]) -> None:
@@ -289,7 +297,7 @@ def state_designs(state: FrontState, measures: Measures, stated: dict[int, State
     numbers = state.archive.numbers.tolist()
     units = [number // state.span for number in numbers if number not in stated]
     share_works(state, units)
-    shared = SharedJoules(state, np.unique(np.array(units, np.int64) % max(1, len(state.opened))))
+    shared = SharedJoules(state, np.unique(np.array(units, np.int64) % max(1, len(state.chips))))
     for position, number in enumerate(numbers):
         if number not in stated:
             stated[number] = _stated(state, design_of(state, position), measures, shared)
@@ -298,7 +306,10 @@ def state_designs(state: FrontState, measures: Measures, stated: dict[int, State
 def in_order(state: FrontState, stated: Mapping[int, StatedDesign]) -> list[StatedDesign]:
     """The designs of a front as its document lists them."""
     numbers = state.archive.numbers.tolist()
-    return [stated[numbers[at]] for at in design_order(state.asked, numbers, state.archive.values)]
+    return [
+        stated[numbers[index]]
+        for index in design_order(state.metrics, numbers, state.archive.values)
+    ]
 
 
 def front_document(
@@ -310,11 +321,13 @@ def front_document(
     """The whole front of a search that has ended, designs in the order of the metrics that are
     known, then of the others; ``stated`` are designs whose plans are there already, by number, and
     gets all others."""
-    measures = measures_of(state.job, state.asked, state.front_scales, state.opened, state.memories)
+    measures = measures_of(
+        state.job, state.metrics, state.front_scales, state.chips, state.memories
+    )
     stated = {} if stated is None else stated
     state_designs(state, measures, stated)
     designs = in_order(state, stated)
     values = np.stack([design.values for design in designs], axis=1)
     listed = None if state.several else listed_from(measures, bounds_of(closed), values)
     proof = (closed, list(state.evaluated.values()), code)
-    return front_view(measures, state.opened, designs, listed, proof, state.boxed)
+    return front_view(measures, state.chips, designs, listed, proof, state.boxed)

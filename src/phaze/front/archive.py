@@ -25,16 +25,16 @@ class Archive:
 
     def add(self, number: int, values: Floats) -> bool:
         """Put a design in, unless one beats it; those that it beats go."""
-        own, one, name = (
+        designs, design, name = (
             steps(self.values[: self.weighed]),
             steps(values[: self.weighed])[:, None],
             np.array([number]),
         )
-        if beaten(own, self.numbers, one, name)[0]:
+        if beaten(designs, self.numbers, design, name)[0]:
             return False
-        kept = ~beaten(one, name, own, self.numbers)
-        self.numbers = np.append(self.numbers[kept], number)
-        self.values = np.concatenate([self.values[:, kept], values[:, None]], axis=1)
+        unbeaten = ~beaten(design, name, designs, self.numbers)
+        self.numbers = np.append(self.numbers[unbeaten], number)
+        self.values = np.concatenate([self.values[:, unbeaten], values[:, None]], axis=1)
         return True
 
 

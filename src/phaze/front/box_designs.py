@@ -38,7 +38,7 @@ class FrontBoxes:
     designs]; ``scales`` by metric of a run."""
 
     question: BoxQuestion
-    asked: RequestedMetrics
+    metrics: RequestedMetrics
     scales: tuple[Scale, ...]
     points: Floats
 
@@ -46,82 +46,87 @@ class FrontBoxes:
         """Which boxes hold no design of the front but those that are known."""
         corners = corners_of(self.question.grid, boxes)
         lower, out = self._known(corners)
-        found = np.asarray(out.all(axis=0))
-        some = np.flatnonzero(~found)
+        pruned = np.asarray(out.all(axis=0))
+        some = np.flatnonzero(~pruned)
         if len(some):
-            found[some] = self._closed(
+            pruned[some] = self._closed(
                 boxes.taken(some), corners.taken(some), lower[:, :, some], out[:, some]
             )
-        return found
+        return pruned
 
     def _known(self, corners: Corners) -> tuple[Floats, Flags]:
         """Lower bounds [metrics measured, memories, boxes], those of a run zero, and what is above
         a limit on what is known of it [memories, boxes]."""
-        sizes = [self.question.job.hbm_bytes[at] for at in self.question.memories]
-        measured = self.asked.measured
+        sizes = [self.question.job.hbm_bytes[memory] for memory in self.question.memories]
+        measured = self.metrics.measured
         lower = np.zeros((len(measured), len(sizes), len(corners)))
         for row, metric in enumerate(measured):
             if metric.kind is None:
                 lower[row] = known_of(metric, corners, sizes)
         out = np.zeros(lower.shape[1:], np.bool_)
-        for metric, value in self.asked.within:
+        for metric, value in self.metrics.within:
             if metric.kind is None:
                 out |= known_of(metric, corners, sizes) > value * (1 + TIE)
         return lower, out
 
     def _closed(self, boxes: Boxes, corners: Corners, lower: Floats, out: Flags) -> Flags:
-        question, asked = self.question, self.asked
+        question, metrics = self.question, self.metrics
         job, every = question.job, np.ones(len(boxes), np.bool_)
         sizes, devices = list(job.hbm_bytes), job.models[0].training.devices
-        kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
+        kinds = [metric.kind for metric in metrics.runs if metric.kind is not None]
         each = [rates_of(Objective(kind), corners, sizes, devices) for kind in kinds]
-        rates = [Rates(one.rate[list(question.memories)], one.weight, one.delays) for one in each]
+        rates = [
+            Rates(run_rates.rate[list(question.memories)], run_rates.weight, run_rates.delays)
+            for run_rates in each
+        ]
         measured, cuts = list(zip(rates, self.scales, strict=True)), self._cuts(lower)
         times, reach = box_times(question, boxes), (cuts.max(axis=0), cuts.min(axis=0))
-        rows = [asked.measured.index(metric) for metric in asked.runs]
+        rows = [metrics.measured.index(metric) for metric in metrics.runs]
         lower[rows] = box_values(question, times, measured, reach, every, False)
-        found = self._hopeless(lower, out)
-        left = ~found & np.isfinite(reach[0])
-        if len(asked.runs) == 1 and left.any():
+        closed_boxes = self._hopeless(lower, out)
+        left = ~closed_boxes & np.isfinite(reach[0])
+        if len(metrics.runs) == 1 and left.any():
             finer = box_values(question, times, measured, reach, left, True)
             lower[rows] = np.maximum(lower[rows], finer)
-            found = self._hopeless(lower, out)
-        return found
+            closed_boxes = self._hopeless(lower, out)
+        return closed_boxes
 
     def _cuts(self, lower: Floats) -> Floats:
         """The score that boxes must not exceed with each memory, [memories, boxes]: a limit, and
         what designs no worse elsewhere have; infinite where several metrics come with a run."""
-        runs, weighed = self.asked.runs, len(self.asked.of)
-        row, limits = self.asked.measured.index(runs[0]), self._limits()
+        runs, weighed = self.metrics.runs, len(self.metrics.of)
+        row, limits = self.metrics.measured.index(runs[0]), self._limits()
         cuts = np.full(lower.shape[1:], np.inf if len(runs) > 1 else limits[row])
         if len(runs) > 1 or row >= weighed:
             return cuts
-        others = [at for at in range(weighed) if at != row]
-        known, own = steps(self.points[others]), steps(lower[others])
+        others = [index for index in range(weighed) if index != row]
+        designs, bounds = steps(self.points[others]), steps(lower[others])
         room = 1 - self.question.job.gap if self.question.job.gap > 0 else 1 + TIE
-        for at in range(self.points.shape[1]):
-            covered = (known[:, at, None, None] <= own).all(axis=0)
-            cuts = np.where(covered, np.minimum(cuts, self.points[row, at] * room), cuts)
+        for index in range(self.points.shape[1]):
+            covered = (designs[:, index, None, None] <= bounds).all(axis=0)
+            cuts = np.where(covered, np.minimum(cuts, self.points[row, index] * room), cuts)
         return cuts
 
     def _limits(self) -> Floats:
         named = {
             metric: limit_of(self.question.job, metric, value)
-            for metric, value in self.asked.within
+            for metric, value in self.metrics.within
         }
-        return np.array([named.get(metric, np.inf) for metric in self.asked.measured])
+        return np.array([named.get(metric, np.inf) for metric in self.metrics.measured])
 
     def _hopeless(self, lower: Floats, out: Flags) -> Flags:
         """Boxes that with every memory are above a limit, do not fit, or are closed by a design."""
-        flat, weighed = lower.reshape(len(lower), -1), len(self.asked.of)
+        flat, weighed = lower.reshape(len(lower), -1), len(self.metrics.of)
         beyond = ~(flat <= self._limits()[:, None]).all(axis=0) | ~np.isfinite(flat).all(axis=0)
         numbers, run = (
             np.arange(self.points.shape[1]),
-            np.array([one.kind is not None for one in self.asked.of]),
+            np.array([metric.kind is not None for metric in self.metrics.of]),
         )
         first = np.full(flat.shape[1], -1)
-        own = closed(steps(self.points), numbers, flat[:weighed], first, run, self.question.job.gap)
-        return np.asarray(((beyond | own).reshape(out.shape) | out).all(axis=0))
+        closed_lanes = closed(
+            steps(self.points), numbers, flat[:weighed], first, run, self.question.job.gap
+        )
+        return np.asarray(((beyond | closed_lanes).reshape(out.shape) | out).all(axis=0))
 
 
 def known_of(metric: Metric, corners: Corners, sizes: list[int]) -> Floats:

@@ -56,27 +56,27 @@ class UnitJournal:
     place."""
 
     journal: Journal
-    opened: SpaceChips
+    chips: SpaceChips
     combinations: int
 
-    def known(self) -> dict[int, Evaluated]:
+    def evaluated(self) -> dict[int, Evaluated]:
         """Every unit evaluated so far that is one of them."""
-        found = {}
-        for number, one in self.journal.known().items():
+        units = {}
+        for number, result in self.journal.evaluated().items():
             memory, combination = divmod(number, self.combinations)
-            if (index := self.opened.index_of(combination)) is not None:
-                unit = memory * len(self.opened) + index
-                found[unit] = replace(one, chip=unit)
-        return found
+            if (index := self.chips.index_of(combination)) is not None:
+                unit = memory * len(self.chips) + index
+                units[unit] = replace(result, chip=unit)
+        return units
 
     def named(self, unit: int) -> int:
         """What documents call a unit."""
-        memory, index = divmod(unit, len(self.opened))
-        return memory * self.combinations + self.opened.number(index)
+        memory, index = divmod(unit, len(self.chips))
+        return memory * self.combinations + self.chips.number(index)
 
-    def add(self, found: Iterable[Evaluated]) -> None:
+    def add(self, results: Iterable[Evaluated]) -> None:
         """Keep a round."""
-        self.journal.add(replace(one, chip=self.named(one.chip)) for one in found)
+        self.journal.add(replace(result, chip=self.named(result.chip)) for result in results)
 
     def note(self, key: str, text: str) -> None:
         """Keep a text."""
@@ -93,11 +93,11 @@ class _Remembered:
 
     rows: dict[int, Evaluated] = field(default_factory=dict)
 
-    def known(self) -> dict[int, Evaluated]:
+    def evaluated(self) -> dict[int, Evaluated]:
         return self.rows
 
-    def add(self, found: Iterable[Evaluated]) -> None:
-        self.rows |= {one.chip: one for one in found}
+    def add(self, results: Iterable[Evaluated]) -> None:
+        self.rows |= {result.chip: result for result in results}
 
     def note(self, key: str, text: str) -> None:
         raise AssertionError("a climb has no note")
@@ -117,9 +117,9 @@ class _Left:
         return {"designs": self.designs, "numbers": self.numbers}
 
     @classmethod
-    def read(cls, said: Mapping[str, Any]) -> "_Left":
-        designs = tuple((int(memory), int(number)) for memory, number in said["designs"])
-        return cls(designs, tuple(int(number) for number in said["numbers"]))
+    def read(cls, document: Mapping[str, Any]) -> "_Left":
+        designs = tuple((int(memory), int(number)) for memory, number in document["designs"])
+        return cls(designs, tuple(int(number) for number in document["numbers"]))
 
 
 def front_boxes(
@@ -132,14 +132,14 @@ def front_boxes(
     time is up before all boxes are bounded, it is that of the coarse grid, all other chips open."""
     grid, left = question.grid, _noted(journal)
     if left is None:
-        kept, gap = _Remembered(), max(question.job.gap, NEARLY)
+        climb, gap = _Remembered(), max(question.job.gap, NEARLY)
         first = _of(
-            grid, front_chips, kept, coarse(grid.shape, COARSE), gap, question.deadline.is_set
+            grid, front_chips, climb, coarse(grid.shape, COARSE), gap, question.deadline.is_set
         )
         if first.stopped:
             return _unlooked(question, first)
         try:
-            top = _climbed(grid, front_chips, kept, first, gap)
+            top = _climbed(grid, front_chips, climb, first, gap)
             places = chips_left(grid, against(top, first.deadline).pruned)
         except OutOfTime:
             first.stopped = True
@@ -151,13 +151,13 @@ def front_boxes(
             journal.note(NOTE, json.dumps(left.document(), separators=(",", ":")))
     numbers = np.array([*left.numbers, *(number for _, number in left.designs)], np.int64)
     chips = chips_numbered(grid.space, numbers, grid.factors)
-    found = [(memory, chips.index_of(number)) for memory, number in left.designs]
-    units = [memory * len(chips) + index for memory, index in found if index is not None]
-    own = None if journal is None else UnitJournal(journal, chips, prod(grid.shape))
-    state = front_chips(chips, own, units, question.job.gap, True)
+    designs = [(memory, chips.index_of(number)) for memory, number in left.designs]
+    units = [memory * len(chips) + index for memory, index in designs if index is not None]
+    unit_journal = None if journal is None else UnitJournal(journal, chips, prod(grid.shape))
+    state = front_chips(chips, unit_journal, units, question.job.gap, True)
     done = [state.evaluated.get(unit) for unit in units]
     # Without the designs that closed them boxes are as if nobody had looked.
-    whole = all(one is not None and not one.error for one in done)
+    whole = all(result is not None and not result.error for result in done)
     state.boxed = BoxedChips(chips.total - len(chips)) if whole else unlooked(chips)
     return state
 
@@ -165,31 +165,31 @@ def front_boxes(
 def _of(
     grid: BoxGrid,
     front_chips: FrontChips,
-    kept: _Remembered,
+    climb: _Remembered,
     numbers: Integers,
     gap: float,
     last: bool = False,
 ) -> FrontState:
     """The front of some chips by number; ``last``: it may be the answer."""
     chips = chips_numbered(grid.space, numbers, grid.factors, counted=False)
-    return front_chips(chips, UnitJournal(kept, chips, prod(grid.shape)), [], gap, last)
+    return front_chips(chips, UnitJournal(climb, chips, prod(grid.shape)), [], gap, last)
 
 
 def _climbed(
-    grid: BoxGrid, front_chips: FrontChips, kept: _Remembered, first: FrontState, gap: float
+    grid: BoxGrid, front_chips: FrontChips, climb: _Remembered, first: FrontState, gap: float
 ) -> FrontState:
     """A front that no chip a step away changes by more than a gap, or that some rounds found."""
     top, looked = first, coarse(grid.shape, COARSE)
     for _ in range(ROUNDS if len(first.archive.numbers) else 0):
-        own = np.unique([number for _, number in designs_of(top)])
-        places = np.stack(np.unravel_index(own, grid.shape), axis=1)
+        on_front = np.unique([number for _, number in designs_of(top)])
+        places = np.stack(np.unravel_index(on_front, grid.shape), axis=1)
         near = np.unique(
             numbers_of(grid, np.concatenate([steps_from(place, grid.shape) for place in places]))
         )
         fresh = np.setdiff1d(near, looked)
         if not len(fresh):
             break
-        state = _of(grid, front_chips, kept, np.union1d(own, fresh), gap)
+        state = _of(grid, front_chips, climb, np.union1d(on_front, fresh), gap)
         if designs_of(state) == designs_of(top):
             break
         top, looked = state, np.union1d(looked, fresh)
@@ -199,40 +199,42 @@ def _climbed(
 def coarse(shape: tuple[int, ...], most: int) -> Integers:
     """Combinations by number of some values of each axis; the longest axes lose most."""
     places = [np.arange(length) for length in shape]
-    while prod(len(own) for own in places) > max(1, most):
-        at = max(range(len(places)), key=lambda axis: len(places[axis]))
-        own = places[at]
-        places[at] = own[np.linspace(0, len(own) - 1, len(own) // 2).astype(np.int64)]
+    while prod(len(values) for values in places) > max(1, most):
+        longest = max(range(len(places)), key=lambda axis: len(places[axis]))
+        values = places[longest]
+        places[longest] = values[np.linspace(0, len(values) - 1, len(values) // 2).astype(np.int64)]
     every = np.stack(np.meshgrid(*places, indexing="ij")).reshape(len(shape), -1)
     return np.asarray(np.ravel_multi_index(tuple(every), shape), np.int64)
 
 
 def named_units(state: FrontState, closed: Sequence[PrunedChip]) -> Iterator[PrunedChip]:
     """Units as a journal calls them."""
-    opened, count = state.opened, len(state.opened)
-    if opened.numbers is None:
+    chips, count = state.chips, len(state.chips)
+    if chips.numbers is None:
         yield from closed
         return
     combinations = prod(len(axis) for axis in state.job.space.axis_points().values())
-    for one in closed:
-        yield one._replace(chip=one.chip // count * combinations + opened.number(one.chip % count))
+    for unit in closed:
+        yield unit._replace(
+            chip=unit.chip // count * combinations + chips.number(unit.chip % count)
+        )
 
 
 def designs_of(state: FrontState) -> tuple[Place, ...]:
     """The units of a front's designs, each once."""
     units = np.unique(state.archive.numbers // state.span)
     pairs = [state.place(int(unit)) for unit in units]
-    return tuple(sorted((memory, state.opened.number(chip)) for chip, memory in pairs))
+    return tuple(sorted((memory, state.chips.number(chip)) for chip, memory in pairs))
 
 
 def _unlooked(question: BoxQuestion, first: FrontState) -> FrontState:
     """A front of some chips, all others of the space open."""
-    grid, numbers = question.grid, first.opened.numbers
+    grid, numbers = question.grid, first.chips.numbers
     first.job = question.job
-    first.opened = chips_numbered(
+    first.chips = chips_numbered(
         grid.space, np.empty(0, np.int64) if numbers is None else numbers, grid.factors
     )
-    first.boxed = unlooked(first.opened)
+    first.boxed = unlooked(first.chips)
     return first
 
 

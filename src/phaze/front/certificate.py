@@ -52,13 +52,13 @@ def closed_units(state: FrontState) -> list[PrunedChip]:
     alive: Flags = np.asarray(state.alive.any(axis=0))
     units = []
     for unit, bound in enumerate(bounds.tolist()):
-        opened = state.evaluated.get(unit)
-        step = "dual" if state.tightened[unit % len(state.opened)] else "cheap"
-        if opened is not None and opened.error:
+        result = state.evaluated.get(unit)
+        step = "dual" if state.tightened[unit % len(state.chips)] else "cheap"
+        if result is not None and result.error:
             reason, step = "failed", "dual"
         elif not np.isfinite(bound):
             reason = "memory"
-        elif opened is not None:
+        elif result is not None:
             reason, step = "evaluated", "exact"
         elif not inside[unit]:
             reason = "within"
@@ -70,17 +70,17 @@ def closed_units(state: FrontState) -> list[PrunedChip]:
 
 def listed_of(state: FrontState) -> Listed:
     """The bounds of a front under way."""
-    asked, points = state.asked, state.archive.values
-    return Listed(asked, state.job.gap, state.lower, state.limits, state.allowed, points)
+    metrics, points = state.metrics, state.archive.values
+    return Listed(metrics, state.job.gap, state.lower, state.limits, state.allowed, points)
 
 
 def gap_of(listed: Listed) -> float:
     """The least gap with which the front closes everything that is within the limits."""
     lower, points = listed.bounds, listed.points[: listed.weighed]
-    own, raised = steps(points), steps(lower)
+    designs, raised = steps(points), steps(lower)
     left = np.ones(lower.shape[1], np.bool_)
-    for at in range(points.shape[1]):
-        left &= ~(own[:, at][:, None] <= raised).all(axis=0)
+    for design in range(points.shape[1]):
+        left &= ~(designs[:, design][:, None] <= raised).all(axis=0)
     return shortfall(points, lower[:, left], listed.run_metrics)
 
 
@@ -92,8 +92,10 @@ def gap_of_ways(
     The bounds of every configuration are not in the list, so nothing finer could be derived from
     it.
     """
-    left = any(one.reason in ("open", "failed") for one in closed)
-    unproved = any(ran.lower < ran.value * (1 - ROUNDING) for one in evaluated for ran in one.ran)
+    left = any(result.reason in ("open", "failed") for result in closed)
+    unproved = any(
+        ran.lower < ran.value * (1 - ROUNDING) for result in evaluated for ran in result.ran
+    )
     return 1.0 if left or unproved else asked_gap
 
 
@@ -123,22 +125,24 @@ def proofs(listed: Listed, values: Floats, boxed: BoxedChips = NO_BOXES) -> list
     """
     share = 1.0 if not boxed.chips else (1 - listed.gap if boxed.pruned else LEAST)
     row, lower = watched(listed), listed.bounds
-    others = [at for at in range(listed.weighed) if at != row]
+    others = [index for index in range(listed.weighed) if index != row]
     room = np.where(listed.run_metrics[others], 1 - listed.gap, 1.0)
-    own, limits = steps(lower[others]), steps(values[others] * room[:, None])
-    found = []
-    for at in range(values.shape[1]):
-        rivals = (own <= limits[:, at][:, None]).all(axis=0)
-        least = min(float(lower[row, rivals].min(initial=np.inf)), float(values[row, at]) * share)
-        found.append(
-            DesignProof(int(rivals.sum()), least, max(0.0, 1.0 - least / float(values[row, at])))
+    bounds, limits = steps(lower[others]), steps(values[others] * room[:, None])
+    proved = []
+    for index in range(values.shape[1]):
+        rivals = (bounds <= limits[:, index][:, None]).all(axis=0)
+        least = min(
+            float(lower[row, rivals].min(initial=np.inf)), float(values[row, index]) * share
         )
-    return found
+        proved.append(
+            DesignProof(int(rivals.sum()), least, max(0.0, 1.0 - least / float(values[row, index])))
+        )
+    return proved
 
 
 def counts_of(closed: Sequence[PrunedChip], left_out: Mapping[str, int]) -> dict[str, int]:
     """Units by how they were closed; combinations that the space's rules left out."""
-    counts = Counter(one.reason for one in closed)
+    counts = Counter(unit.reason for unit in closed)
     return {reason: counts.get(reason, 0) + left_out.get(reason, 0) for reason in REASONS}
 
 

@@ -44,15 +44,21 @@ def combined(values: Sequence[Floats], scales: Sequence[Scale]) -> tuple[Integer
 
     ``values`` are by model [metrics, configurations]; ``scales`` by metric.
     """
-    configurations, kept = np.empty((0, 1), np.int64), np.empty((len(scales), 0, 1))
+    configurations, values_left = np.empty((0, 1), np.int64), np.empty((len(scales), 0, 1))
     scores = np.empty((len(scales), 1))
     for index, value in enumerate(values):
         count, alone = configurations.shape[1], undominated(value, np.arange(value.shape[1]))
         left, right = np.repeat(np.arange(count), len(alone)), np.tile(alone, count)
         configurations = np.concatenate([configurations[:, left], right[None]])
-        kept = np.concatenate([kept[:, :, left], value[:, None, right]], axis=1)
+        values_left = np.concatenate([values_left[:, :, left], value[:, None, right]], axis=1)
         firsts = [_of_first(scale, index + 1) for scale in scales]
-        scores = np.stack([first.score(rows) for first, rows in zip(firsts, kept, strict=True)])
+        scores = np.stack(
+            [first.score(rows) for first, rows in zip(firsts, values_left, strict=True)]
+        )
         best = undominated(scores, np.arange(scores.shape[1]))
-        configurations, kept, scores = configurations[:, best], kept[:, :, best], scores[:, best]
+        configurations, values_left, scores = (
+            configurations[:, best],
+            values_left[:, :, best],
+            scores[:, best],
+        )
     return configurations, scores

@@ -24,42 +24,44 @@ AGAIN = "find the front again"
 AGREEMENT = 1e-9
 
 
-def _same(stated: Mapping[str, Any], found: Mapping[str, Any], where: str) -> None:
+def _same(stated: Mapping[str, Any], recomputed: Mapping[str, Any], where: str) -> None:
     """Refuse a design whose model does not take what the front says."""
-    if abs(found["batch_s"] - stated["batch_s"]) > AGREEMENT * stated["batch_s"]:
+    if abs(recomputed["batch_s"] - stated["batch_s"]) > AGREEMENT * stated["batch_s"]:
         seen = (
             f"{stated['name']} takes {stated['batch_s']:.9g} s in it and by this phaze "
-            f"{found['batch_s']:.9g} s"
+            f"{recomputed['batch_s']:.9g} s"
         )
         raise InputError(where, seen, AGAIN)
 
 
-def design_in(folder: Path, at: int) -> OpenedDesign:
+def design_in(folder: Path, place: int) -> OpenedDesign:
     """The design at a place of a front's list."""
     front, _ = front_in(folder)
-    where, count = f"{folder / 'front.json'}: points[{at}]", len(front["points"])
-    if not 0 <= at < count:
-        raise InputError("--design", f"there is no design {at}", f"give 0 to {count - 1}")
-    point = front["points"][at]
-    asked = asked_of(front["of"], [f"{name}={value!r}" for name, value in front["within"].items()])
-    question = question_in(folder, asked.document())
+    where, count = f"{folder / 'front.json'}: points[{place}]", len(front["points"])
+    if not 0 <= place < count:
+        raise InputError("--design", f"there is no design {place}", f"give 0 to {count - 1}")
+    point = front["points"][place]
+    metrics = asked_of(
+        front["of"], [f"{name}={value!r}" for name, value in front["within"].items()]
+    )
+    question = question_in(folder, metrics.document())
     if question.job.digest != front["study_digest"]:
         raise InputError(
             str(folder / "study.toml"),
             "the front next to it is of another study or another phaze",
             AGAIN,
         )
-    job = job_for(question.job, asked)
+    job = job_for(question.job, metrics)
     called, hbm_bytes = point["chip"].get("number"), point["chip"]["hbm_bytes"]
-    opened = reopened(job.space, np.array([called] if type(called) is int else [], np.int64))
-    number = opened.index_of(called) if type(called) is int else None
+    chips = reopened(job.space, np.array([called] if type(called) is int else [], np.int64))
+    number = chips.index_of(called) if type(called) is int else None
     if (
         number is None
         or hbm_bytes not in job.hbm_bytes
-        or opened.name(number) != point["chip"]["name"]
+        or chips.name(number) != point["chip"]["name"]
     ):
         raise InputError(where, "there is no such chip in the space", AGAIN)
-    tasks = tasks_on(job, opened, number)
+    tasks = tasks_on(job, chips, number)
     if [task.name for task in tasks] != [model["name"] for model in point["models"]]:
         raise InputError(where, "its models are not those of the study", AGAIN)
     ways = [way_of(task, model) for task, model in zip(tasks, point["models"], strict=True)]
@@ -68,15 +70,15 @@ def design_in(folder: Path, at: int) -> OpenedDesign:
         raise InputError(where, "a model was not studied at this width and microbatch", AGAIN)
     view = answer_view(
         job,
-        scales_for(job, asked)[0],
-        opened,
+        scales_for(job, metrics)[0],
+        chips,
         tasks,
         (number, job.hbm_bytes.index(hbm_bytes)),
         chosen,
     )
-    for stated, found in zip(point["models"], view["models"], strict=True):
-        _same(stated, found, where)
+    for stated, recomputed in zip(point["models"], view["models"], strict=True):
+        _same(stated, recomputed, where)
     result = {"name": front["name"], **view}
     return OpenedDesign(
-        job, opened, result, front, at, [one.row for one in resolved(question.study, job)]
+        job, chips, result, front, place, [row.row for row in resolved(question.study, job)]
     )

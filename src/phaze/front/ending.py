@@ -45,7 +45,7 @@ class Ending:
         limit."""
         began = monotonic()
         measures = measures_of(
-            state.job, state.asked, state.front_scales, state.opened, state.memories
+            state.job, state.metrics, state.front_scales, state.chips, state.memories
         )
         state_designs(state, measures, self.stated)
         stated = monotonic()

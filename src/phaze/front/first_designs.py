@@ -25,17 +25,18 @@ PILOTS = 128
 
 
 def first_designs(
-    start: SearchState, asked: RequestedMetrics, scales: Sequence[Scale], engine: Evaluate
+    start: SearchState, metrics: RequestedMetrics, scales: Sequence[Scale], engine: Evaluate
 ) -> FrontState:
     """A front of one chip of a state that has no bound yet; nothing is known of the others."""
-    job, count = start.job, len(start.opened)
+    job, count = start.job, len(start.chips)
     index = np.arange(0, count, max(1, count // PILOTS))
-    times = layer_times_on(job, start.opened, start.networks, start.arrays, index, CHEAP)
+    times = layer_times_on(job, start.chips, start.networks, start.arrays, index, CHEAP)
     least_s = [
-        device_floors(task, own).min(axis=0) for task, own in zip(job.models, times, strict=True)
+        device_floors(task, layers).min(axis=0)
+        for task, layers in zip(job.models, times, strict=True)
     ]
     nearest = np.array([np.argmin(start.scale.score(np.stack(least_s)))])
-    chips, near = index[nearest], [[own.taken(nearest) for own in model] for model in times]
+    chips, near = index[nearest], [[layers.taken(nearest) for layers in model] for model in times]
     nothing, floors = start.bounds, start.floors
     start.set_bounds([np.full_like(bound, LEAST) for bound in nothing])
     start.put_bounds(chips, bounds_on(start, chips, near, [np.inf] * len(near)))
@@ -43,13 +44,13 @@ def first_designs(
         start.floors = [np.zeros_like(floor) for floor in floors]
         for joules, task, time in zip(start.floors, job.models, near, strict=True):
             joules[:, chips] = model_floors(task, time)
-    state = front_state(start, asked, scales)
+    state = front_state(start, metrics, scales)
     units = (np.arange(len(start.memories))[:, None] * count + chips[None, :]).ravel()
-    for found in engine(
+    for result in engine(
         state, [int(unit) for unit in units if state.alive[:, unit].any()], state.cut
     ):
-        state.evaluated[found.chip] = found
-        state.take(found)
+        state.evaluated[result.chip] = result
+        state.take(result)
     start.set_bounds(nothing)
     start.floors, start.evaluated = floors, {}
     return state

@@ -56,7 +56,7 @@ class FinishedFront:
     """A front that has ended: its document, and the work it took."""
 
     document: dict[str, Any]
-    opened: int
+    evaluated: int
     work: str
 
 
@@ -81,7 +81,7 @@ def front_in(
     folder: Path,
     papers: Papers,
     job: SearchJob,
-    asked: RequestedMetrics,
+    metrics: RequestedMetrics,
     processes: int = 1,
     watch: Watch | None = None,
 ) -> FinishedFront:
@@ -90,16 +90,18 @@ def front_in(
     ``papers`` and ``job`` are those of the front (:meth:`phaze.study.load.Question.fronted`).
     """
     deadline, crew = after(job.limit_s), workers(processes)
-    code, own = code_digest(), job_for(job, asked)
+    code, front_job = code_digest(), job_for(job, metrics)
     refuse_another(folder_for(folder), papers)
     with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
-        require_evaluated(journal.path, journal.known().values(), own, several=len(asked.runs) > 1)
+        require_evaluated(
+            journal.path, journal.evaluated().values(), front_job, several=len(metrics.runs) > 1
+        )
         write_papers(folder, papers)
         ending = Ending()
         state = front(
-            own,
-            asked,
-            scales_for(own, asked, crew, deadline),
+            front_job,
+            metrics,
+            scales_for(front_job, metrics, crew, deadline),
             crew,
             journal,
             watch,
@@ -116,4 +118,4 @@ def front_in(
         if papers.problem:
             proof = front_proof(state, in_order(state, ending.stated), document, papers)
             write_whole(folder / CERTIFICATE, dumps(proof) + "\n")
-    return FinishedFront(document, len(state.evaluated), state.known.sentence)
+    return FinishedFront(document, len(state.evaluated), state.memo.sentence)

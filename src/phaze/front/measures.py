@@ -40,11 +40,11 @@ class Measures:
     is known of every unit."""
 
     job: SearchJob
-    asked: RequestedMetrics
+    metrics: RequestedMetrics
     scales: tuple[Scale, ...]
     memories: tuple[int, ...]
     rates: tuple[Rates, ...]
-    known: dict[str, Floats]
+    unit_values: dict[str, Floats]
 
     @property
     def chips(self) -> int:
@@ -60,48 +60,50 @@ class Measures:
         self, chip: int, hbm: int, seconds: Sequence[float], joules: Sequence[float]
     ) -> Floats:
         """Every measured metric of a design whose models take these seconds and joules a batch."""
-        found = np.empty(len(self.asked.measured))
-        for row, metric in enumerate(self.asked.measured):
+        values = np.empty(len(self.metrics.measured))
+        for row, metric in enumerate(self.metrics.measured):
             if metric.kind is None:
-                found[row] = self.known[metric.name][self.unit(chip, hbm)]
+                values[row] = self.unit_values[metric.name][self.unit(chip, hbm)]
                 continue
-            at = self.asked.runs.index(metric)
-            rates = self.rates[at].at(hbm, chip)
-            own = [
+            run = self.metrics.runs.index(metric)
+            rates = self.rates[run].at(hbm, chip)
+            model_values = [
                 float(rates.value(np.asarray(s), j)) for s, j in zip(seconds, joules, strict=True)
             ]
-            found[row] = float(self.scales[at].score(np.array(own)))
-        return found
+            values[row] = float(self.scales[run].score(np.array(model_values)))
+        return values
 
     def limits(self) -> Floats:
         """The limit of every measured metric, infinite where there is none."""
-        named = {metric: limit_of(self.job, metric, value) for metric, value in self.asked.within}
-        return np.array([named.get(metric, np.inf) for metric in self.asked.measured])
+        named = {metric: limit_of(self.job, metric, value) for metric, value in self.metrics.within}
+        return np.array([named.get(metric, np.inf) for metric in self.metrics.measured])
 
     def allowed(self) -> Flags:
         """The units within the limits on what is known of them."""
-        found = np.ones(len(self.memories) * self.chips, np.bool_)
-        for metric, value in self.asked.within:
+        allowed = np.ones(len(self.memories) * self.chips, np.bool_)
+        for metric, value in self.metrics.within:
             if metric.kind is None:
-                found &= self.known[metric.name] <= value * (1 + TIE)
-        return found
+                allowed &= self.unit_values[metric.name] <= value * (1 + TIE)
+        return allowed
 
 
 def measures_of(
     job: SearchJob,
-    asked: RequestedMetrics,
+    metrics: RequestedMetrics,
     scales: Sequence[Scale],
-    opened: SpaceChips,
+    chips: SpaceChips,
     memories: Sequence[int],
 ) -> Measures:
     """The measures of a front; ``scales`` by metric of a run."""
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)
-    kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
-    rates = tuple(rates_of(Objective(kind), opened, sizes, devices) for kind in kinds)
-    named = {*asked.of, *(metric for metric, _ in asked.within)}
-    kept = [sizes[at] for at in memories]
-    known = {m.name: known_values(m, opened, kept).ravel() for m in named if m.kind is None}
-    return Measures(job, asked, tuple(scales), tuple(memories), rates, known)
+    kinds = [metric.kind for metric in metrics.runs if metric.kind is not None]
+    rates = tuple(rates_of(Objective(kind), chips, sizes, devices) for kind in kinds)
+    named = {*metrics.of, *(metric for metric, _ in metrics.within)}
+    hbm_bytes = [sizes[memory] for memory in memories]
+    unit_values = {
+        m.name: known_values(m, chips, hbm_bytes).ravel() for m in named if m.kind is None
+    }
+    return Measures(job, metrics, tuple(scales), tuple(memories), rates, unit_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class Listed:
     """Lower bounds [metrics measured, lanes, units] with limits, allowed units, designs [metrics
     measured, designs]."""
 
-    asked: RequestedMetrics
+    metrics: RequestedMetrics
     gap: float
     lower: Floats
     limits: Floats
@@ -118,12 +120,12 @@ class Listed:
 
     @property
     def weighed(self) -> int:
-        return len(self.asked.of)
+        return len(self.metrics.of)
 
     @property
     def run_metrics(self) -> Flags:
         """Which metrics of the front come with a run."""
-        return np.array([metric.kind is not None for metric in self.asked.of])
+        return np.array([metric.kind is not None for metric in self.metrics.of])
 
     @property
     def inside(self) -> Flags:
@@ -140,10 +142,10 @@ class Listed:
 
 def listed_from(measures: Measures, bounds: Floats, points: Floats) -> Listed:
     """What a list of closed units says, ``bounds`` by unit, where one metric comes with a run."""
-    asked = measures.asked
+    metrics = measures.metrics
     lower = np.stack(
-        [bounds if m.kind is not None else measures.known[m.name] for m in asked.measured]
+        [bounds if m.kind is not None else measures.unit_values[m.name] for m in metrics.measured]
     )
     return Listed(
-        asked, measures.job.gap, lower[:, None, :], measures.limits(), measures.allowed(), points
+        metrics, measures.job.gap, lower[:, None, :], measures.limits(), measures.allowed(), points
     )

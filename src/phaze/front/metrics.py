@@ -60,10 +60,10 @@ METRICS = (
 
 def metric_of(name: str, where: str) -> Metric:
     """The metric of that name."""
-    found = {metric.name: metric for metric in METRICS}
-    if name not in found:
-        raise unknown_name(where, "metric", name, tuple(found))
-    return found[name]
+    by_name = {metric.name: metric for metric in METRICS}
+    if name not in by_name:
+        raise unknown_name(where, "metric", name, tuple(by_name))
+    return by_name[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,33 +127,33 @@ def asked_of(of: str | Sequence[str], within: Sequence[str] = ()) -> RequestedMe
     names = [part.strip() for part in (of.split(",") if isinstance(of, str) else of)]
     names = [name for name in names if name]
     where = f"--of {','.join(names)}".strip()
-    found = tuple(metric_of(name, where) for name in names)
-    if not 2 <= len(found) <= MOST:
+    metrics = tuple(metric_of(name, where) for name in names)
+    if not 2 <= len(metrics) <= MOST:
         seen = (
             "no metric is"
-            if not found
+            if not metrics
             else "one metric alone is"
-            if len(found) == 1
-            else f"{len(found)} metrics are"
+            if len(metrics) == 1
+            else f"{len(metrics)} metrics are"
         )
         change = (
             f"phaze search finds the best of {names[0]}"
-            if len(found) == 1
+            if len(metrics) == 1
             else "e.g. --of throughput,area"
         )
         raise InputError(where, f"{seen} named and a front has two or three", change)
-    if len(set(found)) < len(found):
+    if len(set(metrics)) < len(metrics):
         raise InputError(where, "a metric is named twice", "name each once")
     limits = [_limit(text) for text in within]
     if len({metric for metric, _ in limits}) < len(limits):
         raise InputError("--within", "a metric is limited twice", "limit each once")
-    return RequestedMetrics(found, tuple(limits))
+    return RequestedMetrics(metrics, tuple(limits))
 
 
-def known_values(metric: Metric, opened: SpaceChips, hbm_bytes: Sequence[int]) -> Floats:
+def known_values(metric: Metric, chips: SpaceChips, hbm_bytes: Sequence[int]) -> Floats:
     """A metric that is known of every chip with each memory, [memories, chips]."""
     if metric.name in ("price", "embodied"):
-        making = opened.making_usd if metric.name == "price" else opened.making_kgco2e
+        making = chips.making_usd if metric.name == "price" else chips.making_kgco2e
         return np.stack([making(size) for size in hbm_bytes])
-    values = opened.area_mm2 if metric.name == "area" else opened.design_w()
-    return np.broadcast_to(values, (len(hbm_bytes), len(opened)))
+    values = chips.area_mm2 if metric.name == "area" else chips.design_w()
+    return np.broadcast_to(values, (len(hbm_bytes), len(chips)))

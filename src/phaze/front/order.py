@@ -28,13 +28,13 @@ def steps(values: Floats) -> Integers:
 def beaten(points: Integers, numbers: Integers, others: Integers, their: Integers) -> Flags:
     """Which of ``others`` [metrics, others] some of ``points`` [metrics, points] beats; both in
     steps."""
-    found = np.zeros(others.shape[1], np.bool_)
-    for at in range(points.shape[1]):
-        point = points[:, at][:, None]
+    beaten_there = np.zeros(others.shape[1], np.bool_)
+    for index in range(points.shape[1]):
+        point = points[:, index][:, None]
         below = (point <= others).all(axis=0)
         same = below & (point == others).all(axis=0)
-        found |= below & ~(same & (numbers[at] >= their))
-    return found
+        beaten_there |= below & ~(same & (numbers[index] >= their))
+    return beaten_there
 
 
 def closed(
@@ -45,37 +45,37 @@ def closed(
     if gap == 0.0:
         return beaten(points, numbers, steps(lower), their)
     raised = steps(np.where(run[:, None], lower / (1 - gap), lower))
-    found = np.zeros(lower.shape[1], np.bool_)
-    for at in range(points.shape[1]):
-        found |= (points[:, at][:, None] <= raised).all(axis=0)
-    return found
+    closed_there = np.zeros(lower.shape[1], np.bool_)
+    for index in range(points.shape[1]):
+        closed_there |= (points[:, index][:, None] <= raised).all(axis=0)
+    return closed_there
 
 
 def undominated(values: Floats, numbers: Integers) -> Integers:
     """Positions of the designs [metrics, designs] that none of the others beats."""
-    own = steps(values)
+    rounded = steps(values)
     # In this order a design is beaten by one before it or by none: less or equal everywhere is then
     # enough.
-    order = np.lexsort((numbers, *own[::-1]))
-    kept, front = list[int](), np.empty(own.shape, np.int64)
-    for at in order.tolist():
-        if not (front[:, : len(kept)] <= own[:, at, None]).all(axis=0).any():
-            front[:, len(kept)] = own[:, at]
-            kept.append(at)
-    return np.array(sorted(kept), np.int64)
+    order = np.lexsort((numbers, *rounded[::-1]))
+    chosen, front = list[int](), np.empty(rounded.shape, np.int64)
+    for index in order.tolist():
+        if not (front[:, : len(chosen)] <= rounded[:, index, None]).all(axis=0).any():
+            front[:, len(chosen)] = rounded[:, index]
+            chosen.append(index)
+    return np.array(sorted(chosen), np.int64)
 
 
 def shortfall(points: Floats, lower: Floats, run: Flags) -> float:
     """The least gap at which points close every design of ``lower``; 1 where none could, 0 where it
     is below a step."""
-    own, most = steps(points), 0.0
+    rounded, most = steps(points), 0.0
     raised = steps(lower)
-    for at in range(lower.shape[1]):
-        inside = (own[~run] <= raised[~run, at][:, None]).all(axis=0)
+    for design in range(lower.shape[1]):
+        inside = (rounded[~run] <= raised[~run, design][:, None]).all(axis=0)
         if not inside.any():
             return 1.0
-        short = np.maximum(0.0, 1.0 - lower[run, at][:, None] / points[run][:, inside])
-        short[own[run][:, inside] <= raised[run, at][:, None]] = 0.0
+        short = np.maximum(0.0, 1.0 - lower[run, design][:, None] / points[run][:, inside])
+        short[rounded[run][:, inside] <= raised[run, design][:, None]] = 0.0
         most = max(most, float(short.max(axis=0, initial=0.0).min()))
         if most >= 1.0:
             return 1.0

@@ -25,37 +25,37 @@ class PlainFront:
     """The plain path of a front; ``scales`` by metric of a run."""
 
     plain: Plain
-    asked: RequestedMetrics
+    metrics: RequestedMetrics
     scales: tuple[Scale, ...]
     memories: tuple[int, ...]
 
     @property
     def chips(self) -> int:
-        return len(self.plain.opened)
+        return len(self.plain.chips)
 
     def configurations(self, chip: int) -> list[ChipConfigurations]:
         """The models on a chip."""
         value, table = (
-            self.plain.opened.chip(chip, self.plain.job.hbm_bytes[-1]),
-            self.plain.opened.space.technology,
+            self.plain.chips.chip(chip, self.plain.job.hbm_bytes[-1]),
+            self.plain.chips.space.technology,
         )
         return [
             ChipConfigurations(task, value, table) for task in self.plain.networks.tasks_of(chip)
         ]
 
-    def known(self, metric: Metric, chip: int, hbm: int) -> float:
+    def unit_value(self, metric: Metric, chip: int, hbm: int) -> float:
         """What is known of a chip with a memory, by the formulas for one chip."""
-        value = self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm])
-        figures, made = estimates_of(value), manufacturing_of(value, load_terms())
-        if figures is None or made is None:
+        value = self.plain.chips.chip(chip, self.plain.job.hbm_bytes[hbm])
+        figures, manufacture = estimates_of(value), manufacturing_of(value, load_terms())
+        if figures is None or manufacture is None:
             raise AssertionError(f"{value.name}: a chip of a space names a process")
-        known = {
+        values = {
             "area": figures.area_mm2,
             "power": figures.design_w,
-            "price": made.usd,
-            "embodied": made.kgco2e,
+            "price": manufacture.usd,
+            "embodied": manufacture.kgco2e,
         }
-        return known[metric.name]
+        return values[metric.name]
 
     def configuration_values(
         self, chip: int, hbm: int, configurations: Sequence[tuple[float, float]]
@@ -63,10 +63,10 @@ class PlainFront:
         """Configurations of one model by the seconds and joules of a batch, in every metric of a
         run [metrics, configurations]."""
         value, devices = (
-            self.plain.opened.chip(chip, self.plain.job.hbm_bytes[hbm]),
+            self.plain.chips.chip(chip, self.plain.job.hbm_bytes[hbm]),
             self.plain.job.models[0].training,
         )
-        kinds = [metric.kind for metric in self.asked.runs if metric.kind is not None]
+        kinds = [metric.kind for metric in self.metrics.runs if metric.kind is not None]
         rates = [chip_rates(Objective(kind), value, devices.devices) for kind in kinds]
         return np.array(
             [[float(rate.value(np.asarray(s), j)) for s, j in configurations] for rate in rates]
@@ -74,9 +74,12 @@ class PlainFront:
 
     def measured(self, chip: int, hbm: int, runs: Sequence[float]) -> Floats:
         """All measured metrics of a unit, those of a run as given."""
-        own = dict(zip(self.asked.runs, runs, strict=True))
+        of_runs = dict(zip(self.metrics.runs, runs, strict=True))
         return np.array(
-            [own[m] if m in own else self.known(m, chip, hbm) for m in self.asked.measured]
+            [
+                of_runs[m] if m in of_runs else self.unit_value(m, chip, hbm)
+                for m in self.metrics.measured
+            ]
         )
 
     def values(
@@ -84,21 +87,23 @@ class PlainFront:
     ) -> Floats:
         """All measured metrics of one configuration of running the models."""
         pairs = zip(seconds, joules, strict=True)
-        own = np.stack([self.configuration_values(chip, hbm, [pair])[:, 0] for pair in pairs])
+        model_values = np.stack(
+            [self.configuration_values(chip, hbm, [pair])[:, 0] for pair in pairs]
+        )
         return self.measured(
             chip,
             hbm,
-            [float(scale.score(own[:, index])) for index, scale in enumerate(self.scales)],
+            [float(scale.score(model_values[:, index])) for index, scale in enumerate(self.scales)],
         )
 
     def inside(self, chip: int, hbm: int, values: Floats) -> bool:
         """Whether values are within the limits."""
         job = self.plain.job
-        for metric, limit in self.asked.within:
+        for metric, limit in self.metrics.within:
             if metric.kind is None:
-                own = self.known(metric, chip, hbm)
+                shown = self.unit_value(metric, chip, hbm)
             else:
-                own = shown_value(job, metric, float(values[self.asked.measured.index(metric)]))
-            if own < limit * (1 - NEAR) if metric.more else own > limit * (1 + NEAR):
+                shown = shown_value(job, metric, float(values[self.metrics.measured.index(metric)]))
+            if shown < limit * (1 - NEAR) if metric.more else shown > limit * (1 + NEAR):
                 return False
         return True

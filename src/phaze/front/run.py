@@ -54,7 +54,7 @@ DUALS, FIRST = 512, 256
 class FrontProgress:
     """How far a front is: units opened, units with a chance, designs that none beats."""
 
-    opened: int
+    evaluated: int
     left: int
     designs: int
 
@@ -62,29 +62,29 @@ class FrontProgress:
 Watch = Callable[[FrontProgress], None]
 
 
-def job_for(job: SearchJob, asked: RequestedMetrics) -> SearchJob:
+def job_for(job: SearchJob, metrics: RequestedMetrics) -> SearchJob:
     """The job with the objective whose bounds and energies the front needs."""
-    kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
+    kinds = [metric.kind for metric in metrics.runs if metric.kind is not None]
     kind = kinds[0] if len(kinds) == 1 else "throughput_per_watt"
     return replace(job, objective=Objective(kind, job.objective.mean, job.objective.baseline))
 
 
 def scales_for(
     job: SearchJob,
-    asked: RequestedMetrics,
+    metrics: RequestedMetrics,
     engine: Evaluate = in_process,
     deadline: Deadline = NEVER,
 ) -> tuple[Scale, ...]:
     """How several models are averaged in each metric of a run; ``engine`` and ``deadline`` as in a
     search."""
-    kinds = [metric.kind for metric in asked.runs if metric.kind is not None]
-    own = (replace(job, objective=replace(job.objective, kind=kind)) for kind in kinds)
-    return tuple(scale_for(one, engine, deadline) for one in own)
+    kinds = [metric.kind for metric in metrics.runs if metric.kind is not None]
+    jobs = (replace(job, objective=replace(job.objective, kind=kind)) for kind in kinds)
+    return tuple(scale_for(job_of_metric, engine, deadline) for job_of_metric in jobs)
 
 
-def memories_of(job: SearchJob, asked: RequestedMetrics) -> list[int]:
+def memories_of(job: SearchJob, metrics: RequestedMetrics) -> list[int]:
     """The memories that count: the most is enough where they are free."""
-    return job.memories(asked.needs_hbm)
+    return job.memories(metrics.needs_hbm)
 
 
 def _order(state: FrontState) -> Integers:
@@ -121,10 +121,10 @@ def _next(state: FrontState) -> list[int]:
     while True:
         order = _order(state)
         wanted = order[: state.job.round_size]
-        loose = ~state.tightened[order % len(state.opened)]
+        loose = ~state.tightened[order % len(state.chips)]
         if not loose[: len(wanted)].any():
             return [int(unit) for unit in wanted]
-        chips = order[loose] % len(state.opened)
+        chips = order[loose] % len(state.chips)
         first = np.sort(np.unique(chips, return_index=True)[1])[:DUALS]
         _tighten(state, np.sort(chips[first]))
 
@@ -146,7 +146,7 @@ def _open(state: FrontState, units: list[int], engine: Evaluate, journal: Journa
 
 def front(
     job: SearchJob,
-    asked: RequestedMetrics,
+    metrics: RequestedMetrics,
     scales: Sequence[Scale],
     engine: Evaluate = in_process,
     journal: Journal | None = None,
@@ -161,27 +161,29 @@ def front(
     deadline = after(job.limit_s) if deadline is None else deadline
     if not is_boxed(job.space):
         return _front_chips(
-            Front(job, asked, scales, engine, deadline),
+            Front(job, metrics, scales, engine, deadline),
             enumerate_space(job.space),
             journal,
             watch,
             ending,
         )
-    memories, shared = tuple(memories_of(job, asked)), Shared()
+    memories, shared = tuple(memories_of(job, metrics)), Shared()
     question = BoxQuestion(job, scales[0], box_grid(job.space), memories, deadline)
 
     def against(state: FrontState, until: Deadline) -> FrontBoxes:
-        own = replace(question, deadline=until)
-        return FrontBoxes(own, asked, tuple(scales), state.archive.values[: len(asked.of)])
+        until_then = replace(question, deadline=until)
+        return FrontBoxes(
+            until_then, metrics, tuple(scales), state.archive.values[: len(metrics.of)]
+        )
 
     def some(
-        chips: SpaceChips, kept: Journal | None, first: list[int], gap: float, last: bool
+        chips: SpaceChips, chips_journal: Journal | None, first: list[int], gap: float, last: bool
     ) -> FrontState:
-        own = Front(replace(job, gap=gap), asked, scales, engine, deadline, shared)
+        setting = Front(replace(job, gap=gap), metrics, scales, engine, deadline, shared)
         if last and ending is not None:
             ending.stated.clear()  # designs are numbered by the chips of one front
         return _front_chips(
-            own, chips, kept, watch if last else None, ending if last else None, first
+            setting, chips, chips_journal, watch if last else None, ending if last else None, first
         )
 
     return front_boxes(question, against, some, journal)
@@ -193,7 +195,7 @@ class Front:
     out."""
 
     job: SearchJob
-    asked: RequestedMetrics
+    metrics: RequestedMetrics
     scales: Sequence[Scale]
     engine: Evaluate
     deadline: Deadline
@@ -201,8 +203,8 @@ class Front:
 
 
 def _front_chips(
-    own: Front,
-    opened: SpaceChips,
+    setting: Front,
+    chips: SpaceChips,
     journal: Journal | None,
     watch: Watch | None,
     ending: Ending | None,
@@ -210,28 +212,40 @@ def _front_chips(
 ) -> FrontState:
     """A front of chips one by one; units of ``before`` are evaluated first, whatever their
     bounds."""
-    job, asked, scales, engine, deadline = own.job, own.asked, own.scales, own.engine, own.deadline
-    first, hurried, memories = None, deadline.is_set, memories_of(job, asked)
+    job, metrics, scales, engine, deadline = (
+        setting.job,
+        setting.metrics,
+        setting.scales,
+        setting.engine,
+        setting.deadline,
+    )
+    first, hurried, memories = None, deadline.is_set, memories_of(job, metrics)
     try:
         start = begin(
-            job, opened, scales[0], memories, kept=not hurried, shared=own.shared, deadline=deadline
+            job,
+            chips,
+            scales[0],
+            memories,
+            keeps_times=not hurried,
+            shared=setting.shared,
+            deadline=deadline,
         )
-        if hurried and len(opened):
-            first = first_designs(start, asked, scales, engine)
+        if hurried and len(chips):
+            first = first_designs(start, metrics, scales, engine)
             if ending is not None:
                 ending.prepare(first, deadline)
                 start.deadline = first.deadline
-            keep_times(start, own.shared)
-        if len(opened):
+            keep_times(start, setting.shared)
+        if len(chips):
             start.set_bounds(
-                bounds_on(start, np.arange(len(opened)), start.times, [np.inf] * len(start.times))
+                bounds_on(start, np.arange(len(chips)), start.times, [np.inf] * len(start.times))
             )
     except OutOfTime:
         if first is None or not len(first.archive.numbers):
             raise nothing_in_time(SCHEMA) from None
         first.stopped = True
         return first
-    state = front_state(start, asked, scales)
+    state = front_state(start, metrics, scales)
     try:
         while units := _next(state) if state.evaluated else before or _first(state):
             state.deadline.check()
@@ -244,7 +258,7 @@ def _front_chips(
     except OutOfTime:
         state.stopped = True
         if first is not None and not len(state.archive.numbers):
-            for unit, found in first.evaluated.items():
-                state.evaluated[unit] = found
-                state.take(found)
+            for unit, result in first.evaluated.items():
+                state.evaluated[unit] = result
+                state.take(result)
     return state

@@ -115,7 +115,7 @@ def front_in(folder: Path) -> tuple[dict[str, Any], str]:
     """The document of a finished front, checked, and its text."""
     raw, text, where = read_answer(str(folder / "front.json"))
     file = check(FrontFile, raw, where)
-    for at, point in enumerate(file.points):
+    for index, point in enumerate(file.points):
         size = point.chip.get("hbm_bytes")
         if (
             not isinstance(point.chip.get("name"), str)
@@ -123,20 +123,20 @@ def front_in(folder: Path) -> tuple[dict[str, Any], str]:
             or not 0 < size <= 2**60
         ):
             raise InputError(
-                f"{where}: points[{at}].chip",
+                f"{where}: points[{index}].chip",
                 "it has no name and hbm_bytes",
                 "find the front again",
             )
         number = point.chip.get("number")
         if type(number) is int and not 0 <= number <= MOST_NUMBER:
             raise InputError(
-                f"{where}: points[{at}].chip.number",
+                f"{where}: points[{index}].chip.number",
                 "it is none of a space",
                 "find the front again",
             )
         if not set(file.of) <= set(point.metrics):
             raise InputError(
-                f"{where}: points[{at}].metrics",
+                f"{where}: points[{index}].metrics",
                 "one of the front is missing",
                 "find the front again",
             )

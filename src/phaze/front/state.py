@@ -49,7 +49,7 @@ class FrontState(SearchState):
     ``allowed`` are the units within the limits on what is known of them.
     """
 
-    asked: RequestedMetrics
+    metrics: RequestedMetrics
     front_rates: list[Rates]
     front_scales: tuple[Scale, ...]
     limits: Floats
@@ -66,7 +66,7 @@ class FrontState(SearchState):
     @property
     def several(self) -> bool:
         """Whether several metrics come with a run, so that a unit may have several designs."""
-        return len(self.asked.runs) > 1
+        return len(self.metrics.runs) > 1
 
     @property
     def span(self) -> int:
@@ -76,21 +76,21 @@ class FrontState(SearchState):
     @property
     def weighed(self) -> int:
         """How many of the measured metrics, the first ones, are those of the front."""
-        return len(self.asked.of)
+        return len(self.metrics.of)
 
     @property
     def run_metrics(self) -> Flags:
         """Which metrics of the front come with a run."""
-        return np.array([metric.kind is not None for metric in self.asked.of])
+        return np.array([metric.kind is not None for metric in self.metrics.of])
 
     @property
     def first_run(self) -> int:
         """Where the first metric of a run stands among those measured."""
-        return self.asked.measured.index(self.asked.runs[0])
+        return self.metrics.measured.index(self.metrics.runs[0])
 
     def place(self, unit: int) -> tuple[int, int]:
         """Chip and memory (its position among those opened) of a unit."""
-        return unit % len(self.opened), unit // len(self.opened)
+        return unit % len(self.chips), unit // len(self.chips)
 
     def scored(self) -> Floats:
         """The bound of every unit in the first metric of a run."""
@@ -104,13 +104,13 @@ class FrontState(SearchState):
     def vectors(self, index: Integers) -> Floats:
         """Lower bounds of some chips in the metrics of a run, [runs, lanes, memories, chips], from
         times and joules."""
-        found = []
+        bounds = []
         for scale, values in zip(self.front_scales, self.configuration_bounds(index), strict=True):
             if self.several and len(values) == 1:
-                found.append(values[0])
+                bounds.append(values[0])
             else:
-                found.append(scale.score(np.stack([value.min(axis=0) for value in values]))[None])
-        return np.stack(found)
+                bounds.append(scale.score(np.stack([value.min(axis=0) for value in values]))[None])
+        return np.stack(bounds)
 
     def configuration_bounds(self, index: Integers) -> list[list[Floats]]:
         """Lower bounds on some chips, by metric of a run and model [configurations, memories,
@@ -131,18 +131,20 @@ class FrontState(SearchState):
     def refresh(self, index: Integers) -> None:
         """Bounds of some chips anew; lanes that no longer have a chance are closed. Opened units
         keep theirs."""
-        chips, count = len(self.opened), len(self.memories)
+        chips, count = len(self.chips), len(self.memories)
         units = (np.arange(count)[:, None] * chips + index[None, :]).ravel()
-        fresh = self.vectors(index).reshape(len(self.asked.runs), self.lanes, -1)
+        fresh = self.vectors(index).reshape(len(self.metrics.runs), self.lanes, -1)
         unopened = ~np.isin(units, list(self.evaluated))
-        for metric, own in zip(self.asked.runs, fresh, strict=True):
-            self.lower[self.asked.measured.index(metric)][:, units[unopened]] = own[:, unopened]
+        for metric, bounds in zip(self.metrics.runs, fresh, strict=True):
+            self.lower[self.metrics.measured.index(metric)][:, units[unopened]] = bounds[
+                :, unopened
+            ]
         self.close(units, self.archive.numbers, self.archive.values)
 
     def close(self, units: Integers, numbers: Integers, values: Floats) -> None:
         """Close what these designs leave no chance among ``units``, and what is above a limit."""
-        lane, at = np.nonzero(self.alive[:, units])
-        unit = units[at]
+        lane, place = np.nonzero(self.alive[:, units])
+        unit = units[place]
         out = self.hopeless(self.lower[:, lane, unit], unit * self.span + lane, numbers, values)
         self.alive[lane[out], unit[out]] = False
 
@@ -150,9 +152,9 @@ class FrontState(SearchState):
         """What of these lower bounds [metrics, lanes] is above a limit, or closed by some of these
         designs."""
         out = ~(lower <= self.limits[:, None]).all(axis=0) | ~np.isfinite(lower).all(axis=0)
-        known, weighed = steps(values[: self.weighed]), lower[: self.weighed]
+        designs, weighed = steps(values[: self.weighed]), lower[: self.weighed]
         return np.asarray(
-            out | closed(known, numbers, weighed, names, self.run_metrics, self.job.gap)
+            out | closed(designs, numbers, weighed, names, self.run_metrics, self.job.gap)
         )
 
     def cut_of(self, unit: int) -> float:
@@ -162,7 +164,7 @@ class FrontState(SearchState):
         cut = float(self.limits[row])
         if row >= self.weighed:
             return cut
-        others = [at for at in range(self.weighed) if at != row]
+        others = [index for index in range(self.weighed) if index != row]
         values = self.archive.values
         inside = (steps(values[others]) <= steps(self.lower[others, 0, unit])[:, None]).all(axis=0)
         best = float(values[row][inside].min(initial=np.inf))
@@ -190,45 +192,47 @@ class FrontState(SearchState):
             for model in range(len(self.bounds))
         ]
         floors = [floor[:, chip] for floor in self.floors]
-        found = evaluate(
+        best = evaluate(
             self.open(chip), bounds, floors, [self.memories[memory]], min(cut, self.cut_of(unit))
         )
-        return replace(found, chip=unit)
+        return replace(best, chip=unit)
 
     def _ways(self, unit: int, chip: int, memory: int) -> Evaluated:
         """Every configuration of every model on a unit that may be in a design: that neither a
         design of the front closes, all other models at their best, nor another configuration of its
         model beats."""
-        opened, ran, first = self.open(chip), list[ModelRun](), 0
+        evaluation, ran, first = self.open(chip), list[ModelRun](), 0
         bounds = self.configuration_bounds(np.array([chip]))
         models = range(len(self.job.models))
         values = [np.stack([bound[model][:, memory, 0] for bound in bounds]) for model in models]
         least = [bound.min(axis=1) for bound in values]
         for model, value in enumerate(values):
-            found = np.empty((len(value), 0))
+            reached = np.empty((len(value), 0))
             with np.errstate(divide="ignore"):
                 order = np.argsort(np.log(value).sum(axis=0), kind="stable").tolist()
             for configuration in order:
                 bound = value[:, configuration]
-                if self._left_out(unit, model, bound, least) or self._beaten(found, bound):
+                if self._left_out(unit, model, bound, least) or self._beaten(reached, bound):
                     continue
-                priced = opened.price(model, configuration, self.memories[memory])
+                priced = evaluation.price(model, configuration, self.memories[memory])
                 if priced.batch_s < np.inf:
                     batch_s, number = priced.batch_s, first + configuration
                     ran.append(ModelRun(number, batch_s, priced.dynamic_j, batch_s, priced.lower_s))
-                    found = np.append(found, self.run_values(unit, [ran[-1]])[0], axis=1)
-            if not found.shape[1]:
+                    reached = np.append(reached, self.run_values(unit, [ran[-1]])[0], axis=1)
+            if not reached.shape[1]:
                 ran = []
                 break
-            least[model], first = found.min(axis=1), first + value.shape[1]
-        score = min((one.batch_s for one in ran), default=float("inf"))
-        lower = min((one.lower for one in ran), default=float("inf"))
+            least[model], first = reached.min(axis=1), first + value.shape[1]
+        score = min((run.batch_s for run in ran), default=float("inf"))
+        lower = min((run.lower for run in ran), default=float("inf"))
         return Evaluated(unit, self.memories[memory], score, lower, tuple(ran))
 
     def _left_out(self, unit: int, model: int, bounds: Floats, least: Sequence[Floats]) -> bool:
         """Whether no design with a configuration of these bounds in the metrics of a run has a
         chance."""
-        values = np.stack([bounds if index == model else own for index, own in enumerate(least)])
+        values = np.stack(
+            [bounds if index == model else model_least for index, model_least in enumerate(least)]
+        )
         lower = self._measured(
             unit,
             [float(scale.score(values[:, index])) for index, scale in enumerate(self.front_scales)],
@@ -239,14 +243,14 @@ class FrontState(SearchState):
         )
 
     @staticmethod
-    def _beaten(found: Floats, bounds: Floats) -> bool:
+    def _beaten(values: Floats, bounds: Floats) -> bool:
         """Whether some of these values are no worse than the bounds in every metric of a run."""
-        return bool((steps(found) <= steps(bounds)[:, None]).all(axis=0).any())
+        return bool((steps(values) <= steps(bounds)[:, None]).all(axis=0).any())
 
     def _measured(self, unit: int, runs: Sequence[float]) -> Floats:
         """Every measured metric of a unit, those of a run as given."""
         values = self.lower[:, 0, unit].copy()
-        values[[self.asked.measured.index(metric) for metric in self.asked.runs]] = runs
+        values[[self.metrics.measured.index(metric) for metric in self.metrics.runs]] = runs
         return values
 
     def model_and_configuration(self, number: int) -> tuple[int, int]:
@@ -262,94 +266,104 @@ class FrontState(SearchState):
         [metrics, configurations]; ``lower``: what their schedules prove of them. Only models that
         ran."""
         chip, memory = self.place(unit)
-        found: dict[int, list[list[float]]] = {}
-        for one in ran:
-            model, configuration = self.model_and_configuration(one.configuration)
-            proved = lower and one.lower < one.batch_s * (1 - ROUNDING)
+        by_model: dict[int, list[list[float]]] = {}
+        for run in ran:
+            model, configuration = self.model_and_configuration(run.configuration)
+            proved = lower and run.lower < run.batch_s * (1 - ROUNDING)
             graph = self.job.models[model].configurations[configuration].graph
-            joules = float(self.floors[model][graph, chip]) if proved else one.dynamic_j
-            seconds = np.asarray(one.lower if proved else one.batch_s)
-            rates = [own.at(self.memories[memory], chip) for own in self.front_rates]
-            found.setdefault(model, []).append([float(own.value(seconds, joules)) for own in rates])
-        return [np.array(found[model]).T for model in sorted(found)]
+            joules = float(self.floors[model][graph, chip]) if proved else run.dynamic_j
+            seconds = np.asarray(run.lower if proved else run.batch_s)
+            rates = [
+                metric_rates.at(self.memories[memory], chip) for metric_rates in self.front_rates
+            ]
+            by_model.setdefault(model, []).append(
+                [float(metric_rates.value(seconds, joules)) for metric_rates in rates]
+            )
+        return [np.array(by_model[model]).T for model in sorted(by_model)]
 
-    def designs(self, found: Evaluated) -> list[tuple[int, tuple[ModelRun, ...], Floats]]:
+    def designs(self, result: Evaluated) -> list[tuple[int, tuple[ModelRun, ...], Floats]]:
         """The designs of an opened unit: position, the configuration of each model, and values."""
-        if not found.ran:
+        if not result.ran:
             return []
         if not self.several:
-            return [(0, found.ran, self._measured(found.chip, [found.score]))]
+            return [(0, result.ran, self._measured(result.chip, [result.score]))]
         models: dict[int, list[ModelRun]] = {}
-        for one in found.ran:
-            model, configuration = self.model_and_configuration(one.configuration)
-            models.setdefault(model, []).append(replace(one, configuration=configuration))
-        combinations, scores = combined(self.run_values(found.chip, found.ran), self.front_scales)
+        for run in result.ran:
+            model, configuration = self.model_and_configuration(run.configuration)
+            models.setdefault(model, []).append(replace(run, configuration=configuration))
+        combinations, scores = combined(self.run_values(result.chip, result.ran), self.front_scales)
         chosen = [
-            tuple(models[at][place] for at, place in enumerate(one))
-            for one in combinations.T.tolist()
+            tuple(models[model][place] for model, place in enumerate(combination))
+            for combination in combinations.T.tolist()
         ]
-        order = sorted(range(len(chosen)), key=lambda at: [ran.configuration for ran in chosen[at]])
+        order = sorted(
+            range(len(chosen)), key=lambda index: [ran.configuration for ran in chosen[index]]
+        )
         alone = len(models) == 1
         return [
             (
-                chosen[at][0].configuration if alone else place,
-                chosen[at],
-                self._measured(found.chip, scores[:, at].tolist()),
+                chosen[index][0].configuration if alone else place,
+                chosen[index],
+                self._measured(result.chip, scores[:, index].tolist()),
             )
-            for place, at in enumerate(order)
+            for place, index in enumerate(order)
         ]
 
-    def take(self, found: Evaluated) -> list[int]:
+    def take(self, result: Evaluated) -> list[int]:
         """An opened unit: its designs into the archive, its bounds to what was proved; the numbers
         that came in."""
-        unit = found.chip
+        unit = result.chip
         came = [
             unit * self.span + place
-            for place, _, values in self.designs(found)
+            for place, _, values in self.designs(result)
             if (values <= self.limits).all() and self.archive.add(unit * self.span + place, values)
         ]
         self.alive[:, unit] = False
-        if not self.several and not found.error:
-            self.lower[self.first_run, 0, unit] = found.lower
+        if not self.several and not result.error:
+            self.lower[self.first_run, 0, unit] = result.lower
         elif len(self.job.models) == 1:
-            for one in found.ran:
-                runs = self.run_values(unit, [one], lower=True)[0][:, 0]
-                self.lower[:, one.configuration, unit] = self._measured(unit, runs.tolist())
+            for run in result.ran:
+                runs = self.run_values(unit, [run], lower=True)[0][:, 0]
+                self.lower[:, run.configuration, unit] = self._measured(unit, runs.tolist())
         return came
 
 
-def front_state(state: SearchState, asked: RequestedMetrics, scales: Sequence[Scale]) -> FrontState:
+def front_state(
+    state: SearchState, metrics: RequestedMetrics, scales: Sequence[Scale]
+) -> FrontState:
     """The front of a search that has its bounds on batch times; ``scales`` by metric of a run."""
-    job, opened = state.job, state.opened
+    job, chips = state.job, state.chips
     devices, sizes = job.models[0].training.devices, list(job.hbm_bytes)
     runs = [
-        rates_of(Objective(metric.kind), opened, sizes, devices)
-        for metric in asked.runs
+        rates_of(Objective(metric.kind), chips, sizes, devices)
+        for metric in metrics.runs
         if metric.kind is not None
     ]
-    lanes = len(job.models[0].configurations) if len(asked.runs) > 1 and len(job.models) == 1 else 1
-    units = len(state.memories) * len(opened)
-    limits = {metric: limit_of(job, metric, value) for metric, value in asked.within}
-    measured = asked.measured
-    found = FrontState(
-        *(getattr(state, one.name) for one in fields(SearchState)),
-        asked=asked,
+    lanes = (
+        len(job.models[0].configurations) if len(metrics.runs) > 1 and len(job.models) == 1 else 1
+    )
+    units = len(state.memories) * len(chips)
+    limits = {metric: limit_of(job, metric, value) for metric, value in metrics.within}
+    measured = metrics.measured
+    front = FrontState(
+        *(getattr(state, column.name) for column in fields(SearchState)),
+        metrics=metrics,
         front_rates=runs,
         front_scales=tuple(scales),
         limits=np.array([limits.get(metric, np.inf) for metric in measured]),
         allowed=np.ones(units, np.bool_),
         lower=np.full((len(measured), lanes, units), np.inf),
         alive=np.ones((lanes, units), np.bool_),
-        tightened=np.zeros(len(opened), np.bool_),
-        archive=no_designs(len(asked.of), len(measured)),
+        tightened=np.zeros(len(chips), np.bool_),
+        archive=no_designs(len(metrics.of), len(measured)),
     )
-    kept = [job.hbm_bytes[at] for at in state.memories]
+    hbm_bytes = [job.hbm_bytes[memory] for memory in state.memories]
     for row, metric in enumerate(measured):
         if metric.kind is None:
-            found.lower[row] = known_values(metric, opened, kept).ravel()
-    for metric, value in asked.within:
+            front.lower[row] = known_values(metric, chips, hbm_bytes).ravel()
+    for metric, value in metrics.within:
         if metric.kind is None:
-            found.allowed &= (known_values(metric, opened, kept) <= value * (1 + TIE)).ravel()
-    found.alive &= found.allowed
-    found.refresh(np.arange(len(opened)))
-    return found
+            front.allowed &= (known_values(metric, chips, hbm_bytes) <= value * (1 + TIE)).ravel()
+    front.alive &= front.allowed
+    front.refresh(np.arange(len(chips)))
+    return front

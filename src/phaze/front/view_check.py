@@ -33,29 +33,29 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
     with it."""
     plain, job = front.plain, front.plain.job
     called, size = point["chip"]["number"], point["chip"]["hbm_bytes"]
-    number = plain.opened.index_of(called) if type(called) is int else None
+    number = plain.chips.index_of(called) if type(called) is int else None
     if number is None or size not in job.hbm_bytes:
         return "chip: no chip and memory of the study"
     hbm = job.hbm_bytes.index(size)
     if not float(plain.rates(number, hbm).rate) < np.inf:
         return "chip: it is too expensive with that memory"
-    static_w = float(plain.opened.static_w()[number])
+    static_w = float(plain.chips.static_w()[number])
     tables, seconds, joules, leaner = [], [], [], [hbm > 0 and len(front.memories) == 1]
-    for own, said in zip(front.configurations(number), point["models"], strict=True):
-        configuration = way_of(own.task, said)
+    for on_chip, stated in zip(front.configurations(number), point["models"], strict=True):
+        configuration = way_of(on_chip.task, stated)
         if configuration is None:
             return (
-                f"models[{own.task.name}]: the study knows no such microbatch, width, "
+                f"models[{on_chip.task.name}]: the study knows no such microbatch, width, "
                 "recompute and ZeRO"
             )
-        plan = own.plan(configuration, size)
+        plan = on_chip.plan(configuration, size)
         if plan is None:
-            return f"models[{own.task.name}]: the plan does not fit"
-        less = own.plan(configuration, job.hbm_bytes[hbm - 1]) if hbm else None
+            return f"models[{on_chip.task.name}]: the plan does not fit"
+        less = on_chip.plan(configuration, job.hbm_bytes[hbm - 1]) if hbm else None
         leaner.append(less is not None and _alike(less, plan))
         seconds.append(plan.plan.batch_s)
         joules.append(plan.dynamic_j)
-        tables.append(model_table(own.task, configuration, plan, static_w))
+        tables.append(model_table(on_chip.task, configuration, plan, static_w))
     if all(leaner):
         return f"chip.hbm_bytes: {job.hbm_bytes[hbm - 1]} are enough"
     values, single = (
@@ -75,7 +75,7 @@ def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> 
 
 def _alike(less: ConfigurationPlan, than: ConfigurationPlan) -> bool:
     seconds, joules = (less.plan.batch_s, than.plan.batch_s), (less.dynamic_j, than.dynamic_j)
-    return all(abs(own - other) <= other * TIE / 2 for own, other in (seconds, joules))
+    return all(abs(value - other) <= other * TIE / 2 for value, other in (seconds, joules))
 
 
 def regenerated_designs(
@@ -83,20 +83,24 @@ def regenerated_designs(
 ) -> tuple[list[StatedDesign], list[str]]:
     """All designs recomputed, in their order, and what is wrong with them."""
     designs, wrong = [], []
-    for at, point in enumerate(points):
+    for index, point in enumerate(points):
         design = _design(front, measures, point)
         if isinstance(design, str):
-            wrong.append(f"points[{at}].{design}")
+            wrong.append(f"points[{index}].{design}")
         else:
             designs.append(design)
     if wrong or not designs:
         return designs, wrong or ["points: there is none"]
-    weighed = len(front.asked.of)
-    values = np.stack([one.values for one in designs], axis=1)[:weighed]
-    numbers = [measures.unit(one.chip, one.hbm) for one in designs]
-    kept = set(undominated(values, np.arange(len(designs))).tolist())
-    wrong += [f"points[{at}] is beaten by another" for at in range(len(designs)) if at not in kept]
-    if design_order(front.asked, numbers, values) != list(range(len(designs))):
+    weighed = len(front.metrics.of)
+    values = np.stack([regenerated.values for regenerated in designs], axis=1)[:weighed]
+    numbers = [measures.unit(regenerated.chip, regenerated.hbm) for regenerated in designs]
+    unbeaten = set(undominated(values, np.arange(len(designs))).tolist())
+    wrong += [
+        f"points[{index}] is beaten by another"
+        for index in range(len(designs))
+        if index not in unbeaten
+    ]
+    if design_order(front.metrics, numbers, values) != list(range(len(designs))):
         wrong.append("points: not in the order of their metrics")
     return designs, wrong
 
@@ -108,26 +112,26 @@ def _same_designs(
     certificate: Mapping[str, Any],
 ) -> list[str]:
     """What of the designs of front.json is not in certificate.json, design by design."""
-    rows, job, opened = certificate["front"], front.plain.job, front.plain.opened
+    rows, job, chips = certificate["front"], front.plain.job, front.plain.chips
     if rows is None:  # a kind of front that nobody checks yet has no witnesses
         return []
     if len(rows) != len(designs):
         return [f"points: {len(designs)} designs, and certificate.json has {len(rows)}"]
-    for at, (row, design) in enumerate(zip(rows, designs, strict=True)):
+    for index, (row, design) in enumerate(zip(rows, designs, strict=True)):
         if (
-            row["chip"] != chip_of(opened, design.chip)
+            row["chip"] != chip_of(chips, design.chip)
             or row["hbm_bytes"] != job.hbm_bytes[design.hbm]
         ):
-            return [f"points[{at}].chip: certificate.json names another one"]
-        seconds = [float(model["batch_s"]) for model in document["points"][at]["models"]]
-        for place, metric in enumerate(front.asked.of):
-            value, own = row["values"][place], float(design.values[place])
+            return [f"points[{index}].chip: certificate.json names another one"]
+        seconds = [float(model["batch_s"]) for model in document["points"][index]["models"]]
+        for place, metric in enumerate(front.metrics.of):
+            value, value_here = row["values"][place], float(design.values[place])
             if metric.kind == "throughput":
-                own = seconds_score(front.scales[front.asked.runs.index(metric)], seconds)
-            if abs(value - own) > TIE * own:
+                value_here = seconds_score(front.scales[front.metrics.runs.index(metric)], seconds)
+            if abs(value - value_here) > TIE * value_here:
                 return [
                     (
-                        f"points[{at}].metrics.{metric.name}: {own!r} as a score, and "
+                        f"points[{index}].metrics.{metric.name}: {value_here!r} as a score, and "
                         f"certificate.json has {value!r}"
                     )
                 ]
@@ -135,43 +139,45 @@ def _same_designs(
 
 
 def _proof_tables(
-    measures: Measures, designs: list[StatedDesign], document: Mapping[str, Any], opened: SpaceChips
+    measures: Measures, designs: list[StatedDesign], document: Mapping[str, Any], chips: SpaceChips
 ) -> list[str]:
     """What of the tables of the proof contradicts the designs, the space, or itself."""
-    said, units, gap = (
+    stated, units, gap = (
         document["certificate"],
-        opened.total * len(measures.memories),
+        chips.total * len(measures.memories),
         measures.job.gap,
     )
-    if said["asked_gap"] != gap or said["units"] != units or not 0 <= said["gap"] <= 1:
+    if stated["asked_gap"] != gap or stated["units"] != units or not 0 <= stated["gap"] <= 1:
         return ["certificate: its units, asked_gap or gap are not those of the study"]
-    counts = [said["closed"][key] for key in said["closed"]]
+    counts = [stated["closed"][key] for key in stated["closed"]]
     if any(type(count) is not int or count < 0 for count in counts) or sum(counts) != units + sum(
-        opened.left_out.values()
+        chips.left_out.values()
     ):
         return [f"certificate.closed: it does not count {units} units"]
-    first = next((at for at, metric in enumerate(measures.asked.of) if metric.kind is not None), 0)
-    metric = measures.asked.of[first]
-    for at, (point, design) in enumerate(zip(document["points"], designs, strict=True)):
-        own, value, where = (
+    first = next(
+        (index for index, metric in enumerate(measures.metrics.of) if metric.kind is not None), 0
+    )
+    metric = measures.metrics.of[first]
+    for index, (point, design) in enumerate(zip(document["points"], designs, strict=True)):
+        design_proof, value, where = (
             point["certificate"],
             float(design.values[first]),
-            f"points[{at}].certificate",
+            f"points[{index}].certificate",
         )
-        if own is None:
+        if design_proof is None:
             continue
-        if own["bound"] == 0:
+        if design_proof["bound"] == 0:
             return [f"{where}: its bound is 0"]
-        lower = shown_value(measures.job, metric, float(own["bound"]))
+        lower = shown_value(measures.job, metric, float(design_proof["bound"]))
         proved = (
-            own["metric"] == metric.name
-            and type(own["rivals"]) is int
-            and 0 <= own["rivals"] <= units
+            design_proof["metric"] == metric.name
+            and type(design_proof["rivals"]) is int
+            and 0 <= design_proof["rivals"] <= units
         )
         if (
             not proved
             or not 0 < lower <= value * (1 + TIE)
-            or abs(own["gap"] - max(0.0, 1 - lower / value)) > TIE
+            or abs(design_proof["gap"] - max(0.0, 1 - lower / value)) > TIE
         ):
             return [f"{where}: its metric, rivals, bound and gap do not go together"]
     return []
@@ -189,16 +195,16 @@ def check_front_view(
     wrong = (
         wrong
         or _same_designs(front, designs, document, certificate)
-        or _proof_tables(measures, designs, document, front.plain.opened)
+        or _proof_tables(measures, designs, document, front.plain.chips)
     )
     if wrong:
         return wrong
     if document["code_digest"] != code_digest():
         return [f"front.json was made by another version of phaze; {PROVED}"]
-    true = front_view(measures, front.plain.opened, designs, None, ([], [], code_digest()))
+    true = front_view(measures, front.plain.chips, designs, None, ([], [], code_digest()))
     points = [
-        {**own, "certificate": said["certificate"]}
-        for own, said in zip(true["points"], document["points"], strict=True)
+        {**point, "certificate": stated["certificate"]}
+        for point, stated in zip(true["points"], document["points"], strict=True)
     ]
     return check_text(
         text,

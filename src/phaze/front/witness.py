@@ -35,37 +35,37 @@ from phaze.search.witness import (
 
 
 def proved_values(
-    asked: RequestedMetrics, scales: Sequence[Scale], design: StatedDesign
+    metrics: RequestedMetrics, scales: Sequence[Scale], design: StatedDesign
 ) -> list[float]:
     """A design's metrics as they are proved."""
-    values = [float(value) for value in design.values[: len(asked.of)]]
-    seconds = [found.plan.batch_s for _, found in design.plans]
-    for at, metric in enumerate(asked.of):
+    values = [float(value) for value in design.values[: len(metrics.of)]]
+    seconds = [planned.plan.batch_s for _, planned in design.plans]
+    for place, metric in enumerate(metrics.of):
         if metric.kind == "throughput":
-            values[at] = seconds_score(scales[asked.runs.index(metric)], seconds)
+            values[place] = seconds_score(scales[metrics.runs.index(metric)], seconds)
     return values
 
 
 def _witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
     """What shows a design, or None where the checker has no rules for it."""
     size, models = state.job.hbm_bytes[design.hbm], []
-    chip, value = chip_of(state.opened, design.chip), state.opened.chip(design.chip, size)
-    for model, (task, (way, found)) in enumerate(
+    chip, value = chip_of(state.chips, design.chip), state.chips.chip(design.chip, size)
+    for model, (task, (way, planned)) in enumerate(
         zip(state.networks.tasks_of(design.chip), design.plans, strict=True)
     ):
-        solved: Sequence[Schedule] = found.schedules or ()
-        if needs_schedules(task) and found.schedules is None:
+        solved: Sequence[Schedule] = planned.schedules or ()
+        if needs_schedules(task) and planned.schedules is None:
             memo, costs = (
-                ScheduleMemo(kept=[]),
+                ScheduleMemo(in_order=[]),
                 works_known(state, design.chip, model, value).get(way.graph),
             )
             layers_on(task, way.graph, value, None, (memo, b""), costs=costs)
-            solved = memo.kept or []
-        table = {"plan": document_of(found.plan), "zero": found.zero}
+            solved = memo.in_order or []
+        table = {"plan": document_of(planned.plan), "zero": planned.zero}
         models.append(model_witness(task, way, solved, table))
     if chip is None or None in models:
         return None
-    values = proved_values(state.asked, state.front_scales, design)
+    values = proved_values(state.metrics, state.front_scales, design)
     return {"values": values, "chip": chip, "hbm_bytes": size, "models": models}
 
 

@@ -67,31 +67,31 @@ def run_events(
     stages, count = lists.shape[0], lists.shape[1]
     arrived, begun = np.full((3, stages * chunks, rounds), np.inf), np.full(stages * chunks, np.inf)
     arrived[F, 0, :] = 0.0
-    channel, free, at = np.zeros((2, stages)), np.zeros(stages), np.zeros(stages, np.int64)
+    channel, free, next_event = np.zeros((2, stages)), np.zeros(stages), np.zeros(stages, np.int64)
     keep, moved = starts_s.shape[2] == rounds * chunks, True
     while moved:
         moved = False
         for i in range(stages):
-            while at[i] < count:
-                end, start = at[i], free[i]
-                while end == at[i] or (end < count and lists[i, end, 3] == 1):
+            while next_event[i] < count:
+                end, start = next_event[i], free[i]
+                while end == next_event[i] or (end < count and lists[i, end, 3] == 1):
                     what, microbatch, place, _ = lists[i, end]
                     start = max(start, _ready_s(arrived, begun, what, microbatch, place))
                     if what == B:
                         begun[place] = 0.0
                     end += 1
-                for k in range(at[i], end):
+                for k in range(next_event[i], end):
                     begun[lists[i, k, 2]] = np.inf
                 if start == np.inf:
                     break
                 now = start
-                for k in range(at[i], end):
+                for k in range(next_event[i], end):
                     what, microbatch, place, _ = lists[i, k]
                     if keep:
                         starts_s[what, i, microbatch * chunks + place // stages] = now
                     now += passes_s[what, i] / chunks
-                for k in range(at[i], end):
+                for k in range(next_event[i], end):
                     what, microbatch, place, _ = lists[i, k]
                     _deliver(arrived, channel, messages_s, (what, microbatch, place, i), now)
-                free[i], at[i], moved = now, end, True
-    return float(free.max()) if (at == count).all() else np.inf
+                free[i], next_event[i], moved = now, end, True
+    return float(free.max()) if (next_event == count).all() else np.inf

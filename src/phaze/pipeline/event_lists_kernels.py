@@ -31,28 +31,28 @@ def turns(rounds: int, stages: int, chunks: int) -> "Ints":
     """The order in which every stage runs forwards, as (microbatch, chunk): as many microbatches as
     there are stages pass one chunk after the other; backwards run in the same order, chunks from
     the last."""
-    order, at = np.empty((rounds * chunks, 2), np.int64), 0
+    order, place = np.empty((rounds * chunks, 2), np.int64), 0
     for first in range(0, rounds, stages):
         for chunk in range(chunks):
             for microbatch in range(first, min(rounds, first + stages)):
-                order[at, 0], order[at, 1] = microbatch, chunk
-                at += 1
+                order[place, 0], order[place, 1] = microbatch, chunk
+                place += 1
     return order
 
 
 @njit(cache=True, nogil=True)
 def _add(
-    passes: "Lists", at: int, what: int, which: "tuple[int, int]", joined: bool = False
+    passes: "Lists", place: int, what: int, which: "tuple[int, int]", joined: bool = False
 ) -> int:
     """One more pass of a list: ``which`` are its microbatch and place; ``joined`` to the one before
     it."""
-    passes[at, 0], passes[at, 1], passes[at, 2], passes[at, 3] = (
+    passes[place, 0], passes[place, 1], passes[place, 2], passes[place, 3] = (
         what,
         which[0],
         which[1],
         int(joined),
     )
-    return at + 1
+    return place + 1
 
 
 @njit(cache=True, nogil=True)
@@ -60,10 +60,10 @@ def all_forwards_first(stages: int, rounds: int, chunks: int) -> "Lists":
     """GPipe: all forwards of a stage, then all its backwards."""
     lists = np.empty((stages, 2 * rounds * chunks, 4), np.int32)
     for stage in range(stages):
-        at = 0
+        place = 0
         for what in (F, B):
             for microbatch in range(rounds):
-                at = _add(lists[stage], at, what, (microbatch, stage))
+                place = _add(lists[stage], place, what, (microbatch, stage))
     return lists
 
 
@@ -77,15 +77,17 @@ def one_f_one_b(stages: int, rounds: int, chunks: int) -> "Lists":
         lead = (
             stages - stage if chunks == 1 else 2 * (stages - 1 - stage) + (chunks - 1) * stages + 1
         )
-        forwards, backwards, at = 0, 0, 0
+        forwards, backwards, place = 0, 0, 0
         while backwards < total:
             if forwards < min(total, lead + backwards):
                 microbatch, chunk = order[forwards]
-                at = _add(lists[stage], at, F, (microbatch, chunk * stages + stage))
+                place = _add(lists[stage], place, F, (microbatch, chunk * stages + stage))
                 forwards += 1
             else:
                 microbatch, chunk = order[backwards]
-                at = _add(lists[stage], at, B, (microbatch, (chunks - 1 - chunk) * stages + stage))
+                place = _add(
+                    lists[stage], place, B, (microbatch, (chunks - 1 - chunk) * stages + stage)
+                )
                 backwards += 1
     return lists
 
@@ -97,60 +99,62 @@ def looped_zero_bubble(stages: int, rounds: int, chunks: int) -> "Lists":
     lists = np.empty((stages, 3 * rounds * chunks, 4), np.int32)
     order, total = turns(rounds, stages, chunks), rounds * chunks
     for stage in range(stages):
-        passes, at = lists[stage], 0
+        passes, place = lists[stage], 0
         ahead = min(total, (chunks - 1) * stages + stages - 1 - stage)
         for k in range(ahead):
-            at = _add(passes, at, F, (order[k, 0], order[k, 1] * stages + stage))
+            place = _add(passes, place, F, (order[k, 0], order[k, 1] * stages + stage))
         for k in range(total + stage):
             if ahead + k < total:
-                at = _add(
-                    passes, at, F, (order[ahead + k, 0], order[ahead + k, 1] * stages + stage)
+                place = _add(
+                    passes, place, F, (order[ahead + k, 0], order[ahead + k, 1] * stages + stage)
                 )
             if k < total:
-                at = _add(passes, at, B, (order[k, 0], (chunks - 1 - order[k, 1]) * stages + stage))
+                place = _add(
+                    passes, place, B, (order[k, 0], (chunks - 1 - order[k, 1]) * stages + stage)
+                )
             if stage <= k:
                 microbatch, chunk = order[k - stage]
-                at = _add(passes, at, W, (microbatch, (chunks - 1 - chunk) * stages + stage))
+                place = _add(passes, place, W, (microbatch, (chunks - 1 - chunk) * stages + stage))
     return lists
 
 
 @njit(cache=True, nogil=True)
 def _counted(
-    passes: "Lists", at: int, what: int, chunk: int, done: "Ints", places: "tuple[int, int]"
+    passes: "Lists", place: int, what: int, chunk: int, done: "Ints", places: "tuple[int, int]"
 ) -> int:
     """The next pass of a kind and chunk; ``done`` counts them."""
     which = (done[what, chunk], places[chunk])
     done[what, chunk] += 1
-    return int(_add(passes, at, what, which))
+    return int(_add(passes, place, what, which))
 
 
 @njit(cache=True, nogil=True)
 def _zero_bubble_v_stage(passes: "Lists", stage: int, stages: int, rounds: int) -> int:
-    done, at, places = np.zeros((3, 2), np.int64), 0, (stage, 2 * stages - 1 - stage)
+    done, place, places = np.zeros((3, 2), np.int64), 0, (stage, 2 * stages - 1 - stage)
     for _ in range(2 * (stages - stage) - 1):
-        at = _counted(passes, at, F, 0, done, places)
+        place = _counted(passes, place, F, 0, done, places)
     for _ in range(stage):
-        at = _counted(passes, at, F, 1, done, places)
-        at = _counted(passes, at, F, 0, done, places)
+        place = _counted(passes, place, F, 1, done, places)
+        place = _counted(passes, place, F, 0, done, places)
     for _ in range(stages - stage):
         for what in (F, B, W):
-            at = _counted(passes, at, what, 1, done, places)
+            place = _counted(passes, place, what, 1, done, places)
     while done[F, 1] < done[F, 0] or done[F, 0] < rounds:
         for chunk in range(2):
             if chunk == 1 or done[F, 0] < rounds:
-                at = _counted(passes, at, F, chunk, done, places)
-            at = _counted(passes, at, B, chunk, done, places)
-            at = _counted(passes, at, W, chunk, done, places)
+                place = _counted(passes, place, F, chunk, done, places)
+            place = _counted(passes, place, B, chunk, done, places)
+            place = _counted(passes, place, W, chunk, done, places)
     for _ in range(stage):
-        at = _counted(passes, at, B, 0, done, places)
-        at = _counted(passes, at, B, 1, done, places)
+        place = _counted(passes, place, B, 0, done, places)
+        place = _counted(passes, place, B, 1, done, places)
     for _ in range(stages - stage):
-        at = _counted(passes, at, B, 0, done, places)
-        at = _counted(passes, at, W, 0, done, places)
+        place = _counted(passes, place, B, 0, done, places)
+        place = _counted(passes, place, W, 0, done, places)
     for chunk in (1, 0):
         while done[W, chunk] < done[B, chunk]:
-            at = _counted(passes, at, W, chunk, done, places)
-    return at
+            place = _counted(passes, place, W, chunk, done, places)
+    return place
 
 
 @njit(cache=True, nogil=True)
@@ -166,55 +170,55 @@ def zero_bubble_v(stages: int, rounds: int, chunks: int) -> "Lists":
 
 @njit(cache=True, nogil=True)
 def _backward(
-    passes: "Lists", at: int, chunk: int, done: "Ints", places: "tuple[int, int]", joined: bool
+    passes: "Lists", place: int, chunk: int, done: "Ints", places: "tuple[int, int]", joined: bool
 ) -> int:
     """A backward pass with its weight gradients, in one; ``joined`` to a forward before it."""
     which = (done[B, chunk], places[chunk])
-    at = _add(passes, at, B, which, joined)
-    at = _add(passes, at, W, which, True)
+    place = _add(passes, place, B, which, joined)
+    place = _add(passes, place, W, which, True)
     done[B, chunk] += 1
-    return at
+    return place
 
 
 @njit(cache=True, nogil=True)
 def _dualpipe_v_stage(passes: "Lists", stage: int, stages: int, rounds: int) -> int:
-    done, at, places = np.zeros((3, 2), np.int64), 0, (stage, 2 * stages - 1 - stage)
-    waiting, put, taken = np.empty((2 * rounds, 2), np.int64), 0, 0
+    done, place, places = np.zeros((3, 2), np.int64), 0, (stage, 2 * stages - 1 - stage)
+    waiting, put, done_weights = np.empty((2 * rounds, 2), np.int64), 0, 0
     for _ in range(2 * (stages - stage - 1)):
-        at = _counted(passes, at, F, 0, done, places)
+        place = _counted(passes, place, F, 0, done, places)
     for _ in range(stage + 1):
-        at = _counted(passes, at, F, 0, done, places)
-        at = _counted(passes, at, F, 1, done, places)
+        place = _counted(passes, place, F, 0, done, places)
+        place = _counted(passes, place, F, 1, done, places)
     for _ in range(stages - stage - 1):
         microbatch = done[B, 1]
-        at = _counted(passes, at, B, 1, done, places)
-        at = _add(passes, at, W, (microbatch, places[1]))
-        at = _counted(passes, at, F, 1, done, places)
+        place = _counted(passes, place, B, 1, done, places)
+        place = _add(passes, place, W, (microbatch, places[1]))
+        place = _counted(passes, place, F, 1, done, places)
     for k in range(rounds - 2 * stages + stage + 1):
-        at = _counted(passes, at, F, 0, done, places)
-        at = _backward(passes, at, 1, done, places, not (k == 0 and stage == stages - 1))
-        at = _counted(passes, at, F, 1, done, places)
-        at = _backward(passes, at, 0, done, places, True)
+        place = _counted(passes, place, F, 0, done, places)
+        place = _backward(passes, place, 1, done, places, not (k == 0 and stage == stages - 1))
+        place = _counted(passes, place, F, 1, done, places)
+        place = _backward(passes, place, 0, done, places, True)
     for _ in range(stages - stage - 1):
-        at = _backward(passes, at, 1, done, places, False)
-        at = _counted(passes, at, F, 1, done, places)
-        at = _backward(passes, at, 0, done, places, True)
+        place = _backward(passes, place, 1, done, places, False)
+        place = _counted(passes, place, F, 1, done, places)
+        place = _backward(passes, place, 0, done, places, True)
     # Of the last backwards of both chunks in turn, those from the middle on leave W for later.
     for k in range(stages + stage + 1):
         chunk = 0 if k > 2 * stage + 1 else (1, 0)[k % 2]
-        if k > 2 * stage + 1 and taken < put:
-            at = _add(passes, at, W, (waiting[taken, 0], waiting[taken, 1]))
-            taken += 1
+        if k > 2 * stage + 1 and done_weights < put:
+            place = _add(passes, place, W, (waiting[done_weights, 0], waiting[done_weights, 1]))
+            done_weights += 1
         if k > stage:
             waiting[put, 0], waiting[put, 1] = done[B, chunk], places[chunk]
             put += 1
-            at = _counted(passes, at, B, chunk, done, places)
+            place = _counted(passes, place, B, chunk, done, places)
         else:
-            at = _backward(passes, at, chunk, done, places, False)
-    while taken < put:
-        at = _add(passes, at, W, (waiting[taken, 0], waiting[taken, 1]))
-        taken += 1
-    return at
+            place = _backward(passes, place, chunk, done, places, False)
+    while done_weights < put:
+        place = _add(passes, place, W, (waiting[done_weights, 0], waiting[done_weights, 1]))
+        done_weights += 1
+    return place
 
 
 @njit(cache=True, nogil=True)

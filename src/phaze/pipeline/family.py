@@ -159,8 +159,8 @@ class Family:
         """Microbatches that the stage of that number holds at once; parts of them with chunks."""
         if self.in_flight_rule == "all":
             return float(microbatches)
-        held = self.uncapped(float(number), float(stages))
-        return held if self.in_flight_rule == "number" else min(float(microbatches), held)
+        uncapped = self.uncapped(float(number), float(stages))
+        return uncapped if self.in_flight_rule == "number" else min(float(microbatches), uncapped)
 
     def divides(self, microbatches: int, stages: int) -> bool:
         """Whether a replica of so many stages can run so many microbatches."""

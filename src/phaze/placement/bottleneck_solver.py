@@ -131,7 +131,11 @@ def _of_width(
     free = np.zeros(len(width.cut_sets.size))
     g = kernels.bottleneck(width.cut_sets, table, room, in_flight, (width.kinds, free, limit_s))
     degrees = kernels.ReplicaDegrees(
-        width.taken, problem.devices, problem.microbatches, float(family.pace_stages), -1.0
+        width.devices_per_stage,
+        problem.devices,
+        problem.microbatches,
+        float(family.pace_stages),
+        -1.0,
     )
     sync_s = flat_link_s_per_byte(problem.rules.link_bytes_per_s or inf)
     chosen = kernels.best_of_table(

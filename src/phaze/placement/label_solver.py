@@ -133,17 +133,17 @@ def _completions(
         *around,
         *members,
     )
-    if key not in case.known:
+    if key not in case.tables:
         alpha = case.family.alpha(
             problem.rounds(max(1, case.most_replicas(shape.stages))), shape.stages
         )
         room_s = best_s - costs.beta * costs.least_s
         limit_s = room_s / alpha * (1 + AGREEMENT) if alpha > 0 else inf
-        tables = [known for known in case.known if known[0] == "least"]
-        while tables and sum(cast(Floats, case.known[name]).size for name in tables) > MOST_KEPT:
-            del case.known[tables.pop(0)]
-        case.known[key] = label_kernels.completions(timed_table(case, shape), costs, limit_s)
-    return cast(Floats, case.known[key])
+        tables = [known for known in case.tables if known[0] == "least"]
+        while tables and sum(cast(Floats, case.tables[name]).size for name in tables) > MOST_KEPT:
+            del case.tables[tables.pop(0)]
+        case.tables[key] = label_kernels.completions(timed_table(case, shape), costs, limit_s)
+    return cast(Floats, case.tables[key])
 
 
 def plain_key(case: WidthCase) -> tuple[int, int, str]:
@@ -160,7 +160,7 @@ def plain_paces(case: WidthCase, known: PlainPaces) -> Floats:
     at = plain_key(case)
     if at not in known:
         known[at] = paces(
-            case if case.family.name == at[2] else replace(case, family=ONE_F_ONE_B, known={})
+            case if case.family.name == at[2] else replace(case, family=ONE_F_ONE_B, tables={})
         )
     return known[at]
 
@@ -178,9 +178,9 @@ def best_by_labels(
     rows, bounds, owner = [], [], []
     for index, case in enumerate(cases):
         for key in [
-            key for key in case.known if key[0] == "least"
+            key for key in case.tables if key[0] == "least"
         ]:  # completions below another limit
-            del case.known[key]
+            del case.tables[key]
         own_rows, own_bounds = rows_of(case, best_s, plain_paces(case, plain))
         rows.append(own_rows)
         bounds.append(own_bounds)

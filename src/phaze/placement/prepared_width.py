@@ -41,7 +41,7 @@ class Width:
     graph: LayerGraph
     cut_sets: CutSets
     saved: Saved
-    taken: int
+    devices_per_stage: int
     kinds: int
     depth: int
     blocks: int
@@ -53,7 +53,7 @@ class Width:
 
     def fewest_devices(self, stages: Ints) -> Ints:
         """The fewest devices that so many stages take."""
-        return self.taken * np.maximum(stages - (self.kinds - 1), 0) + np.minimum(
+        return self.devices_per_stage * np.maximum(stages - (self.kinds - 1), 0) + np.minimum(
             stages, self.kinds - 1
         )
 

@@ -45,13 +45,13 @@ class WidthCase:
     width: Width
     family: Family
     stages: StageTable
-    known: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False)
+    tables: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False)
 
     def remembered(self, key: tuple[object, ...], compute: Callable[[], T]) -> T:
         """What was computed for a key before, or now."""
-        if key not in self.known:
-            self.known[key] = compute()
-        return cast(T, self.known[key])
+        if key not in self.tables:
+            self.tables[key] = compute()
+        return cast(T, self.tables[key])
 
     @property
     def table(self) -> StageTable:
@@ -100,7 +100,7 @@ class WidthCase:
         """The most replicas of so many stages, of which so many are unsplit, or as many as can
         be."""
         plain = min(stages, self.width.kinds - 1) if unsplit is None else unsplit
-        taken = self.width.taken * (stages - plain) + plain
+        taken = self.width.devices_per_stage * (stages - plain) + plain
         return min(self.problem.microbatches, self.problem.devices // taken)
 
 
@@ -157,7 +157,7 @@ def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Float
         pace_s = np.where(np.arange(pace_s.shape[1]) > family.most_stages, inf, pace_s)
     found: tuple[Ints, Floats] = depth_kernels.shape_rows(
         pace_s,
-        (width.taken, problem.devices, problem.microbatches),
+        (width.devices_per_stage, problem.devices, problem.microbatches),
         (int(family.whole_rounds), family.min_microbatches_per_stage),
         (float(family.pace_stages), offset, 0.0 if family.split else family.beta(1)),
         least_sums(case),

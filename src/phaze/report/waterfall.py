@@ -164,7 +164,7 @@ def plan_parts(
 ) -> tuple[list[LayerParts], LayerTable]:
     """The layers of a model in a setting, and their seconds."""
     products = Products(setting.chip, setting.constants, {})
-    effort = effort if effort.known is not None else replace(effort, known={})
+    effort = effort if effort.parts is not None else replace(effort, parts={})
     table, parts = model_table(model, setting, effort), []
     every = stack_rules(setting.stack, setting.cluster).plain_layers
     graph = placed_layers(model, table, precision=setting.precision)

@@ -70,12 +70,12 @@ def cheap_bounds(part: Component, use: Sequence[Bound] = BOUNDS) -> Bounds:
     return Bounds(by_name, tuple(credit for credit in credits if credit.any()))
 
 
-def with_antichain(part: Component, known: Bounds) -> Bounds:
-    """``known`` and the antichain dual where a word holds the component."""
+def with_antichain(part: Component, bounds: Bounds) -> Bounds:
+    """``bounds`` and the antichain dual where a word holds the component."""
     if len(part) > WORD:
-        return known
+        return bounds
     bound, credits = antichain(part, part.tables())
-    return Bounds({**known.by_name, "antichain": bound}, (credits, *known.credits))
+    return Bounds({**bounds.by_name, "antichain": bound}, (credits, *bounds.credits))
 
 
 def lower_bound(part: Component, use: Sequence[Bound] = BOUNDS) -> int:
@@ -183,8 +183,10 @@ def _loads(
         queue = sum((all_cores_s[i] for i, kind in enumerate(kinds) if kind != "none"), nothing)
         return np.asarray(np.maximum(best, queue))
     for name, cores in (("tensor", tensor_cores), ("vector", vector_cores)):
-        own = [i for i, kind in enumerate(kinds) if name in KINDS[kind] and not on_network[i]]
-        share = np.minimum(one_core_s[own] / np.maximum(1, cores), all_cores_s[own]).sum(axis=0)
-        held = [i for i, kind in enumerate(kinds) if name in KINDS[kind] and on_network[i]]
-        best = np.maximum(best, alone + share + all_cores_s[held].sum(axis=0))
+        computed = [i for i, kind in enumerate(kinds) if name in KINDS[kind] and not on_network[i]]
+        share = np.minimum(one_core_s[computed] / np.maximum(1, cores), all_cores_s[computed]).sum(
+            axis=0
+        )
+        collectives = [i for i, kind in enumerate(kinds) if name in KINDS[kind] and on_network[i]]
+        best = np.maximum(best, alone + share + all_cores_s[collectives].sum(axis=0))
     return np.asarray(best)

@@ -62,23 +62,23 @@ def queue_and_network(
     beyond ``MOST_COLLECTIVES`` get no credit, so that the bound is lower and still one.
     """
     beside = beside_of(below)
-    own = [i for i, flag in enumerate(collectives) if flag][:MOST_COLLECTIVES]
+    numbers = [i for i, flag in enumerate(collectives) if flag][:MOST_COLLECTIVES]
     with_cores = sum(1 << i for i, flag in enumerate(collectives) if not flag)
     free = sum(1 << i for i, flag in enumerate(alone) if flag)
-    found: set[int] = set()
-    for chosen in range(1 << len(own)):
+    masks: set[int] = set()
+    for chosen in range(1 << len(numbers)):
         members, hidden = 0, 0
-        for index, i in enumerate(own):
+        for index, i in enumerate(numbers):
             if chosen >> index & 1:
                 members |= 1 << i
                 hidden |= beside[i] & ~free
-        found.add(members | with_cores & ~hidden)
+        masks.add(members | with_cores & ~hidden)
     sets = [
-        one
-        for one in sorted(found)
-        if not any(one != other and one & ~other == 0 for other in found)
+        mask
+        for mask in sorted(masks)
+        if not any(mask != other and mask & ~other == 0 for other in masks)
     ]
-    matrix = np.array([[one >> i & 1 for i in range(len(below))] for one in sets], float)
+    matrix = np.array([[mask >> i & 1 for i in range(len(below))] for mask in sets], float)
     chips = spread_s.shape[1]
     best = np.empty(chips)
     for start in range(0, chips, CHUNK):
@@ -94,10 +94,10 @@ def _longest_path_first(below: Sequence[int], weight: Floats) -> list[int]:
         if before:
             last[j] = max(before, key=lambda i: (ends[i], i))
         ends[j] = weight[j] + (ends[last[j]] if before else 0.0)
-    path, at = [], int(np.argmax(ends))
-    while at >= 0:
-        path.append(at)
-        at = last[at]
+    path, operator = [], int(np.argmax(ends))
+    while operator >= 0:
+        path.append(operator)
+        operator = last[operator]
     rest = [int(i) for i in np.argsort(-weight, kind="stable") if int(i) not in path]
     return [*reversed(path), *rest]
 
@@ -127,8 +127,8 @@ def kinds_and_network(
     for first_roles in ((TENSOR, FUSED), (NETWORK,)):
         chosen = [i for i in by_time if roles[i] in first_roles]
         orders.append([*chosen, *(i for i in by_time if roles[i] not in first_roles)])
-    one, spread = np.ascontiguousarray(one_core_s.T), np.ascontiguousarray(spread_s.T)
+    alone, spread = np.ascontiguousarray(one_core_s.T), np.ascontiguousarray(spread_s.T)
     both = np.stack(cores, axis=1).astype(np.int64)
     return greedy_kinds(
-        one, spread, both, np.array(roles, np.int64), *sets, np.array(orders, np.int64)
+        alone, spread, both, np.array(roles, np.int64), *sets, np.array(orders, np.int64)
     )

@@ -54,7 +54,7 @@ def _greatest(alone: Floats, roles: Ints, members: Ints, role: int) -> float:
 
 @njit(cache=True, nogil=True)
 def _room(
-    alone: Floats, single: Floats, roles: Ints, members: Ints, i: int, cores: Ints, one: float,
+    alone: Floats, single: Floats, roles: Ints, members: Ints, i: int, cores: Ints, one_core: float,
     spread: float,
     sorted_: Floats,
 ) -> float:  # fmt: skip
@@ -75,21 +75,21 @@ def _room(
     others = _top(
         single, roles, members, i, role == VECTOR, cores[1 if role == VECTOR else 0] - 1, sorted_
     )
-    most = one * max(0.0, left - others)
+    most = one_core * max(0.0, left - others)
     return min(most, spread * (max(0.0, 1.0 - network) if role == FUSED else left))
 
 
 @njit(cache=True, nogil=True)
 def greedy_kinds(
-    one: Floats, spread: Floats, cores: Ints, roles: Ints,
+    one_core: Floats, spread: Floats, cores: Ints, roles: Ints,
     members: Ints, first: Ints, in_sets: Ints, in_first: Ints, orders: Ints,
 ) -> Floats:  # fmt: skip
     """For each chip the best sum of greedy credits over the given orders.
 
-    ``one`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a +
+    ``one_core`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a +
     1]]``, and the antichains with operator i are ``in_sets[in_first[i] : in_first[i + 1]]``.
     """
-    chips, n = one.shape
+    chips, n = one_core.shape
     best = np.zeros(chips)
     alone, single, sorted_ = np.zeros(n), np.zeros(n), np.zeros(n + 1)
     for chip in range(chips):
@@ -97,25 +97,25 @@ def greedy_kinds(
             alone[:], single[:] = 0.0, 0.0
             total = 0.0
             for i in order:
-                most = min(one[chip, i], spread[chip, i])
+                most = min(one_core[chip, i], spread[chip, i])
                 for k in range(in_first[i], in_first[i + 1]):
                     if most <= 0:
                         break
                     a = in_sets[k]
-                    own = members[first[a] : first[a + 1]]
+                    antichain = members[first[a] : first[a + 1]]
                     room = _room(
                         alone,
                         single,
                         roles,
-                        own,
+                        antichain,
                         i,
                         cores[chip],
-                        one[chip, i],
+                        one_core[chip, i],
                         spread[chip, i],
                         sorted_,
                     )
                     most = min(most, room)
-                alone[i], single[i] = most / spread[chip, i], most / one[chip, i]
+                alone[i], single[i] = most / spread[chip, i], most / one_core[chip, i]
                 total += most
             best[chip] = max(best[chip], total)
     return best

@@ -97,8 +97,8 @@ def _precedence(model: Any, part: Component, starts: Sequence[Any], ends: Sequen
 def _resources(model: Any, part: Component, steps: Sequence[_Step]) -> None:
     for resource, count in enumerate(part.cores):
         cores = min(count, len(part))
-        held = [(step, part.holds[step.operator][step.mode][resource]) for step in steps]
-        users = [(step, cores if code == ALL else code) for step, code in held if code]
+        held_cores = [(step, part.holds[step.operator][step.mode][resource]) for step in steps]
+        users = [(step, cores if code == ALL else code) for step, code in held_cores if code]
         if cores and users:
             model.add_cumulative(
                 [step.interval for step, _ in users], [amount for _, amount in users], cores
@@ -108,10 +108,10 @@ def _resources(model: Any, part: Component, steps: Sequence[_Step]) -> None:
 def _loads(model: Any, part: Component, steps: Sequence[_Step], makespan: Any) -> None:
     for resource, count in enumerate(part.cores):
         cores = min(count, len(part))
-        held = [(step, part.holds[step.operator][step.mode][resource]) for step in steps]
+        held_cores = [(step, part.holds[step.operator][step.mode][resource]) for step in steps]
         work = [
             part.times[step.operator][step.mode] * (cores if code == ALL else code) * step.chosen
-            for step, code in held
+            for step, code in held_cores
             if code
         ]
         if cores and work:
@@ -146,7 +146,7 @@ def _coarse(part: Component) -> tuple[Component, int]:
     """The component with times of at most 2^30 in sum, and k."""
     total = sum(part.least(i) for i in range(len(part)))
     shift = max(0, total.bit_length() - MOST_BITS)
-    times = tuple((-(-one >> shift), -(-spread >> shift)) for one, spread in part.times)
+    times = tuple((-(-alone >> shift), -(-spread >> shift)) for alone, spread in part.times)
     return replace(part, times=times, unit_s=part.unit_s * 2**shift), shift
 
 
@@ -154,8 +154,8 @@ def solve_cpsat(part: Component, hint: Decisions | None, bound: int, work: float
     """The best schedule within the limit, its search begun at ``hint``, and the proven bound."""
     coarse, shift = _coarse(part)
     steps = hint.steps if hint else None
-    found, proven = _solve(coarse, steps, bound >> shift, work)
-    best = Decisions(found, makespan_of(part, found)) if found else None
+    steps_found, proven = _solve(coarse, steps, bound >> shift, work)
+    best = Decisions(steps_found, makespan_of(part, steps_found)) if steps_found else None
     fine = proven if shift == 0 else (proven - len(part)) << shift
     return CpSatAnswer(best, max(bound, min(fine, best.makespan) if best else fine))
 

@@ -133,8 +133,8 @@ def antichain_arrays(beside: Sequence[int]) -> Antichains | None:
     if sets is None:
         return None
     inside: list[list[int]] = [[] for _ in beside]
-    for number, own in enumerate(sets):
-        for operator in own:
+    for number, antichain in enumerate(sets):
+        for operator in antichain:
             inside[operator].append(number)
     return Antichains(*_joined(sets), *_joined(inside))
 
@@ -177,5 +177,5 @@ def greedy_credits(
     orders = np.array(
         [np.argsort(-weight, kind="stable"), np.arange(count), np.arange(count)[::-1]], np.int64
     )
-    one, spread = np.ascontiguousarray(one_core_s.T), np.ascontiguousarray(all_cores_s.T)
-    return greedy_duals(one, spread, cores, vector, *sets, orders)
+    one_core, spread = np.ascontiguousarray(one_core_s.T), np.ascontiguousarray(all_cores_s.T)
+    return greedy_duals(one_core, spread, cores, vector, *sets, orders)

@@ -52,17 +52,17 @@ def _most(
     chain: Ints,
     steps: Ints,
     weights: Floats,
-    at: int,
+    first: int,
     count: int,
     allowed: int,
     left: Ints,
 ) -> float:
-    """An upper bound on the weight that items ``at`` and after can add: one a chain, and as many as
+    """An upper bound on the weight that items ``first`` and after can add: one a chain, and as many as
     cores."""
     by_chain, by_core = 0.0, 0.0
     seen = np.uint64(0)
     tensor, vector = left[0], left[1]
-    for k in range(at, count):
+    for k in range(first, count):
         i, mode = steps[k] >> 1, steps[k] & 1
         if not allowed >> np.uint64(i) & np.uint64(1):
             continue
@@ -106,26 +106,26 @@ def dearest(
     left[0] = tables.cores
     depth = 0
     while depth >= 0:
-        at = place[depth]
-        while at < count and not (
-            allowed[depth] >> np.uint64(steps[at] >> 1) & np.uint64(1)
-            and _fits(tables, steps[at], left[depth])
+        index = place[depth]
+        while index < count and not (
+            allowed[depth] >> np.uint64(steps[index] >> 1) & np.uint64(1)
+            and _fits(tables, steps[index], left[depth])
         ):
-            at += 1
-        if at == count or value[depth] + _most(
-            tables, chain, steps, weights, at, count, allowed[depth], left[depth]
+            index += 1
+        if index == count or value[depth] + _most(
+            tables, chain, steps, weights, index, count, allowed[depth], left[depth]
         ) <= best * (1 + 1e-12):
             depth -= 1
             continue
-        place[depth], path[depth] = at + 1, steps[at]
-        i, mode = steps[at] >> 1, steps[at] & 1
-        value[depth + 1] = value[depth] + weights[at]
+        place[depth], path[depth] = index + 1, steps[index]
+        i, mode = steps[index] >> 1, steps[index] & 1
+        value[depth + 1] = value[depth] + weights[index]
         allowed[depth + 1] = allowed[depth] & beside[i]
-        place[depth + 1] = at + 1
+        place[depth + 1] = index + 1
         for resource in range(3):
             code = tables.holds[i, mode, resource]
-            taken = code if code < 2 else tables.cores[resource]
-            left[depth + 1, resource] = left[depth, resource] - taken
+            used = code if code < 2 else tables.cores[resource]
+            left[depth + 1, resource] = left[depth, resource] - used
         depth += 1
         if value[depth] > best:
             best, size = value[depth], depth
@@ -170,7 +170,7 @@ def solve_dual(tables: Tables, beside: Masks, chain: Ints, rounds: int) -> tuple
             least = tables.time[i, 1]
         inverse[i, i] = level[i] = least / scale
     chosen, column = np.zeros(n + 2, np.int64), np.zeros(n)
-    best, kept = 0.0, np.zeros(n)
+    best, best_credits = 0.0, np.zeros(n)
     for _ in range(rounds):
         credit = (inverse.T * cost).sum(axis=1)
         lowest = np.argmin(credit)
@@ -184,14 +184,14 @@ def solve_dual(tables: Tables, beside: Masks, chain: Ints, rounds: int) -> tuple
         price, size = dearest(tables, beside, chain, credit, chosen)
         scaled = credit.sum() / max(price, 1e-300)
         if scaled > best:
-            best, kept = scaled, credit / price
+            best, best_credits = scaled, credit / price
         if price <= 1 + EPSILON:
             break
         for k in range(size):
             column[chosen[k] >> 1] = scale / tables.time[chosen[k] >> 1, chosen[k] & 1]
         if not _pivot(inverse, level, column, cost, 1.0):
             break
-    return best, kept
+    return best, best_credits
 
 
 @njit(cache=True, nogil=True)
@@ -226,15 +226,15 @@ def _room(
 
 @njit(cache=True, nogil=True)
 def greedy_duals(
-    one: Floats, spread: Floats, cores: Ints, vector: NDArray[np.bool_],
+    one_core: Floats, spread: Floats, cores: Ints, vector: NDArray[np.bool_],
     members: Ints, first: Ints, in_sets: Ints, in_first: Ints, orders: Ints,
 ) -> Floats:  # fmt: skip
     """For each chip the best sum of greedy credits over the given orders: see ``dual.py``.
 
-    ``one`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a +
+    ``one_core`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a +
     1]]``, and the antichains with operator i are ``in_sets[in_first[i] : in_first[i + 1]]``.
     """
-    chips, n = one.shape
+    chips, n = one_core.shape
     best = np.zeros(chips)
     weight, left, sorted_ = np.zeros(n), np.ones(len(first) - 1), np.zeros(n + 1)
     widest = 0
@@ -247,8 +247,8 @@ def greedy_duals(
             total = 0.0
             for i in order:
                 most = 1.0
-                if spread[chip, i] < one[chip, i]:
-                    most = spread[chip, i] / one[chip, i]
+                if spread[chip, i] < one_core[chip, i]:
+                    most = spread[chip, i] / one_core[chip, i]
                 for k in range(in_first[i], in_first[i + 1]):
                     a = in_sets[k]
                     room = left[a]
@@ -263,7 +263,7 @@ def greedy_duals(
                         )
                     most = min(most, room)
                 weight[i] = most
-                total += most * one[chip, i]
+                total += most * one_core[chip, i]
                 for k in range(in_first[i], in_first[i + 1]):
                     left[in_sets[k]] = max(0.0, left[in_sets[k]] - most)
             best[chip] = max(best[chip], total)

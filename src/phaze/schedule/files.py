@@ -51,18 +51,18 @@ class OperatorsFile(Document):
 
     def value(self) -> ScheduleProblem:
         """The file as a problem; an edge must name operators of the file."""
-        place = {table.id: at for at, table in reversed(list(enumerate(self.operators)))}
-        for at, edge in enumerate(self.edges):
+        place = {table.id: index for index, table in reversed(list(enumerate(self.operators)))}
+        for index, edge in enumerate(self.edges):
             for end in edge:
                 if end not in place:
                     close = nearest(end, list(place)[:20])
-                    raise InputError(f"edges[{at}]", f"there is no operator '{end}'", close)
-        for at, table in enumerate(self.operators):
+                    raise InputError(f"edges[{index}]", f"there is no operator '{end}'", close)
+        for index, table in enumerate(self.operators):
             for other in table.beside:
                 if other not in place:
                     close = nearest(other, list(place)[:20])
                     raise InputError(
-                        f"operators[{at}].beside", f"there is no operator '{other}'", close
+                        f"operators[{index}].beside", f"there is no operator '{other}'", close
                     )
         operators = tuple(
             ScheduledOperator(t.id, t.core, t.one_core_s, t.all_cores_s, t.network, t.hbm_s)
@@ -70,7 +70,7 @@ class OperatorsFile(Document):
         )
         edges = tuple((place[first], place[then]) for first, then in self.edges)
         beside = tuple(
-            (at, place[other]) for at, t in enumerate(self.operators) for other in t.beside
+            (index, place[other]) for index, t in enumerate(self.operators) for other in t.beside
         )
         return ScheduleProblem(
             self.rules, self.tensor_cores, self.vector_cores, operators, edges, beside
@@ -103,9 +103,9 @@ def operators_document(problem: ScheduleProblem) -> dict[str, Any]:
                 "all_cores_s": operator.all_cores_s,
                 "network": operator.network,
                 "hbm_s": operator.hbm_s,
-                "beside": beside.get(at, []),
+                "beside": beside.get(index, []),
             }
-            for at, operator in enumerate(problem.operators)
+            for index, operator in enumerate(problem.operators)
         ],
         "edges": [[names[first], names[then]] for first, then in problem.edges],
     }

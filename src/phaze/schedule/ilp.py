@@ -56,8 +56,8 @@ class _Program:
     order: dict[tuple[int, int], Any]
 
     def length(self, i: int) -> Any:
-        one, all_ = self.part.times[i]
-        return self.unit * ((one or all_) + ((all_ or one) - (one or all_)) * self.spread[i])
+        alone, all_ = self.part.times[i]
+        return self.unit * ((alone or all_) + ((all_ or alone) - (alone or all_)) * self.spread[i])
 
 
 @dataclass(frozen=True, slots=True)

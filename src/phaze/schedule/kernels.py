@@ -20,10 +20,10 @@ def _slot(mask: np.uint64, keys: Masks, values: Ints) -> np.int64:
     # 2^64 over the golden ratio: ideals that differ in one bit go far apart; the shift brings high
     # bits into the index.
     mixed = np.uint64(mask) * np.uint64(0x9E3779B97F4A7C15)
-    at = (mixed ^ (mixed >> np.uint64(29))) & size
-    while values[at] >= 0 and keys[at] != mask:
-        at = (at + np.uint64(1)) & size
-    return np.int64(at)
+    slot = (mixed ^ (mixed >> np.uint64(29))) & size
+    while values[slot] >= 0 and keys[slot] != mask:
+        slot = (slot + np.uint64(1)) & size
+    return np.int64(slot)
 
 
 @njit(cache=True, nogil=True)
@@ -42,24 +42,24 @@ def enumerate_ideals(tables: Tables, most: int) -> tuple[Masks, NDArray[np.int32
     keys, values = np.zeros(size, np.uint64), np.full(size, -1, np.int64)
     masks, nexts = np.zeros(most, np.uint64), np.full((most, n), -1, np.int32)
     values[_slot(np.uint64(0), keys, values)] = 0
-    count, at = 1, 0
-    one = np.uint64(1)
-    while at < count:
-        mask = masks[at]
+    count, ideal = 1, 0
+    unit = np.uint64(1)
+    while ideal < count:
+        mask = masks[ideal]
         for j in range(n):
-            bit = one << np.uint64(j)
+            bit = unit << np.uint64(j)
             need = tables.below[j] | tables.start_after[j]
             if mask & bit or need & ~mask:
                 continue
-            found = _slot(mask | bit, keys, values)
-            if values[found] < 0:
+            slot = _slot(mask | bit, keys, values)
+            if values[slot] < 0:
                 if count == most:
                     return masks[:count], nexts[:count], keys, values
-                keys[found], values[found] = mask | bit, count
+                keys[slot], values[slot] = mask | bit, count
                 masks[count] = mask | bit
                 count += 1
-            nexts[at, j] = values[found]
-        at += 1
+            nexts[ideal, j] = values[slot]
+        ideal += 1
     return masks[:count], nexts[:count], keys, values
 
 
@@ -72,17 +72,17 @@ def sweep_alone(
     n, count = len(tables.below), len(masks)
     g = np.zeros(count, np.int64)
     ends, by_end = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    one = np.uint64(1)
-    for at in range(count - 2, -1, -1):
-        mask, best, waiting = masks[at], FAR, 0
+    unit = np.uint64(1)
+    for ideal in range(count - 2, -1, -1):
+        mask, best, waiting = masks[ideal], FAR, 0
         for j in range(n):
-            if mask >> np.uint64(j) & one:
+            if mask >> np.uint64(j) & unit:
                 continue
-            if nexts[at, j] >= 0 and tables.time[j, 1] > 0:
-                best = min(best, tables.time[j, 1] + g[nexts[at, j]])
+            if nexts[ideal, j] >= 0 and tables.time[j, 1] > 0:
+                best = min(best, tables.time[j, 1] + g[nexts[ideal, j]])
             ready = np.int64(0) if tables.time[j, 0] > 0 else FAR
             for i in range(j):
-                if tables.below[j] >> np.uint64(i) & one and not mask >> np.uint64(i) & one:
+                if tables.below[j] >> np.uint64(i) & unit and not mask >> np.uint64(i) & unit:
                     ready = max(ready, ends[i])
             ends[j] = ready + tables.time[j, 0] if ready < FAR else FAR
             if ends[j] < FAR:
@@ -93,11 +93,11 @@ def sweep_alone(
                 by_end[place] = j
                 waiting += 1
         for k in range(waiting):
-            mask |= one << np.uint64(by_end[k])
+            mask |= unit << np.uint64(by_end[k])
             if k + 1 == waiting or ends[by_end[k + 1]] > ends[by_end[k]]:
-                found = values[_slot(mask, keys, values)]
-                best = min(best, ends[by_end[k]] + g[found])
-        g[at] = best
+                successor = values[_slot(mask, keys, values)]
+                best = min(best, ends[by_end[k]] + g[successor])
+        g[ideal] = best
     return g
 
 
@@ -105,10 +105,10 @@ def sweep_alone(
 def sweep_paths(masks: Masks, paths: Ints) -> Ints:
     """g(S) under any rules: the longest path of shortest times in what the ideal leaves."""
     g = np.zeros(len(masks), np.int64)
-    for at in range(len(masks)):
+    for ideal in range(len(masks)):
         for j in range(len(paths)):
-            if not masks[at] >> np.uint64(j) & np.uint64(1):
-                g[at] = max(g[at], paths[j])
+            if not masks[ideal] >> np.uint64(j) & np.uint64(1):
+                g[ideal] = max(g[ideal], paths[j])
     return g
 
 
@@ -117,38 +117,38 @@ def closing(tables: Tables, masks: Masks) -> Ints:
     """What it takes to spread all that an ideal leaves, one after another, where that is the end;
     -1 elsewhere."""
     n = len(tables.below)
-    found = np.zeros(len(masks), np.int64)
-    for at in range(len(masks)):
+    seconds = np.zeros(len(masks), np.int64)
+    for ideal in range(len(masks)):
         for j in range(n):
-            if masks[at] >> np.uint64(j) & np.uint64(1):
+            if masks[ideal] >> np.uint64(j) & np.uint64(1):
                 continue
             if not tables.alone or tables.above[j] or tables.time[j, 1] == 0:
-                found[at] = -1
+                seconds[ideal] = -1
                 break
-            found[at] += tables.time[j, 1]
-    return found
+            seconds[ideal] += tables.time[j, 1]
+    return seconds
 
 
 @njit(cache=True, nogil=True)
 def potentials(credits: Floats, masks: Masks) -> Floats:
     """h_k(S): the credit that vector k leaves to the operators outside each ideal."""
     count, n = credits.shape
-    found = np.zeros((len(masks), count))
-    for at in range(len(masks)):
+    credit_left = np.zeros((len(masks), count))
+    for ideal in range(len(masks)):
         for j in range(n):
-            if not masks[at] >> np.uint64(j) & np.uint64(1):
+            if not masks[ideal] >> np.uint64(j) & np.uint64(1):
                 for k in range(count):
-                    found[at, k] += credits[k, j]
-    return found
+                    credit_left[ideal, k] += credits[k, j]
+    return credit_left
 
 
 @njit(cache=True, nogil=True)
 def places(masks: Masks, keys: Masks, values: Ints) -> Ints:
     """The number of each ideal in ``masks``."""
-    found = np.zeros(len(masks), np.int64)
-    for at in range(len(masks)):
-        found[at] = values[_slot(masks[at], keys, values)]
-    return found
+    numbers = np.zeros(len(masks), np.int64)
+    for index in range(len(masks)):
+        numbers[index] = values[_slot(masks[index], keys, values)]
+    return numbers
 
 
 def warm() -> None:

@@ -131,15 +131,15 @@ def _no_worse(
     """The first label is no later than the second in its time and in every running operator."""
     if now > other_now:
         return False
-    at = 0
+    index = 0
     for r in range(count):
         key = space.key[steps[r]]
-        while at < other_count and space.key[other_steps[at]] < key:
-            at += 1
-        if at < other_count and space.key[other_steps[at]] == key:
-            if ends[r] > other_ends[at]:
+        while index < other_count and space.key[other_steps[index]] < key:
+            index += 1
+        if index < other_count and space.key[other_steps[index]] == key:
+            if ends[r] > other_ends[index]:
                 return False
-            at += 1
+            index += 1
         elif ends[r] > other_now:
             return False
     return True
@@ -156,24 +156,28 @@ def _enter(
     count: int,
 ) -> bool:
     """Whether a label is new to its ideal; those that it makes needless are taken out."""
-    before, at = -1, pool.head[ideal]
-    while at >= 0:
+    before, label = -1, pool.head[ideal]
+    while label >= 0:
         pool.used[2] += 1
-        first, running, after = pool.first[at], pool.running[at], pool.link[at]
+        first, running, after = pool.first[label], pool.running[label], pool.link[label]
         old_steps, old_ends = (
             pool.step_of[first : first + running],
             pool.end_of[first : first + running],
         )
-        if _no_worse(space, pool.time[at], old_steps, old_ends, running, now, steps, ends, count):
+        if _no_worse(
+            space, pool.time[label], old_steps, old_ends, running, now, steps, ends, count
+        ):
             return False
-        if _no_worse(space, now, steps, ends, count, pool.time[at], old_steps, old_ends, running):
+        if _no_worse(
+            space, now, steps, ends, count, pool.time[label], old_steps, old_ends, running
+        ):
             if before < 0:
                 pool.head[ideal] = after
             else:
                 pool.link[before] = after
         else:
-            before = at
-        at = after
+            before = label
+        label = after
     return True
 
 
@@ -246,18 +250,18 @@ def _child(
     now = _starts(tables, space, ideal, start, steps, ends, count, starts)
     if now == FAR:
         now = latest
-    kept = 0
+    running = 0
     for r in range(count):
         if ends[r] > now:
-            steps[kept], ends[kept] = steps[r], ends[r]
-            kept += 1
-    bound = _bound(space, ideal, now, steps, ends, kept)
+            steps[running], ends[running] = steps[r], ends[r]
+            running += 1
+    bound = _bound(space, ideal, now, steps, ends, running)
     if bound >= result[0]:
         result[2] = min(result[2], bound)
         return
-    if not _enter(space, pool, ideal, now, steps, ends, kept):
+    if not _enter(space, pool, ideal, now, steps, ends, running):
         return
-    _store(pool, ideal, label, step, now, bound, steps, ends, kept)
+    _store(pool, ideal, label, step, now, bound, steps, ends, running)
     if space.closing[ideal] >= 0 and latest + space.closing[ideal] < result[0]:
         result[0] = latest + space.closing[ideal]
         result[1] = pool.used[0] - 1

@@ -159,20 +159,20 @@ def deepen(
     beams, step, narrow = list(BEAMS), FIRST_STEP, np.zeros(3, np.int64)
     while bound < best.makespan:
         if beams:
-            found, label, _ = label_pass(tables, space, pool, best.makespan, beams[0], effort)
+            makespan, label, _ = label_pass(tables, space, pool, best.makespan, beams[0], effort)
             labels, narrow = max(labels, int(pool.used[0])), pool.used.copy()
             if label >= 0:
-                best = _decisions(part, pool, label, int(found))
+                best = _decisions(part, pool, label, int(makespan))
             beam = beams.pop(0)
             continue
         last = int(bound * (1 + 3 * step)) >= best.makespan
         goal = best.makespan if last else int(bound * (1 + step)) + 1
-        found, label, cut = label_pass(tables, space, pool, goal, 0, effort)
+        makespan, label, cut = label_pass(tables, space, pool, goal, 0, effort)
         labels = max(labels, int(pool.used[0]))
         if label == -2:
             break
         if label >= 0:
-            best, bound = _decisions(part, pool, label, int(found)), int(found)
+            best, bound = _decisions(part, pool, label, int(makespan)), int(makespan)
         else:
             bound = max(bound, min(best.makespan, int(cut)))
         step *= 2

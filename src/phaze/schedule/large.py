@@ -30,17 +30,17 @@ def direct(problem: ScheduleProblem) -> Order:
     for first, then in problem.edges:
         after[first].append(then)
     for i in order:
-        own = before[i] if problem.operators[i].free else {i}
+        direct_ones = before[i] if problem.operators[i].free else {i}
         for then in after[i]:
-            before[then] |= own
-    kept = [i for i in order if not problem.operators[i].free]
-    place = {i: index for index, i in enumerate(kept)}
-    return Order(tuple(kept), tuple(sum(1 << place[k] for k in before[i]) for i in kept))
+            before[then] |= direct_ones
+    costly = [i for i in order if not problem.operators[i].free]
+    place = {i: index for index, i in enumerate(costly)}
+    return Order(tuple(costly), tuple(sum(1 << place[k] for k in before[i]) for i in costly))
 
 
 def _one_by_one(part: Component) -> Decisions:
     """Every operator in topological order, in its shortest way."""
-    modes = [int(one == 0 or 0 < spread < one) for one, spread in part.times]
+    modes = [int(alone == 0 or 0 < spread < alone) for alone, spread in part.times]
     return Decisions(
         tuple(enumerate(modes)), sum(part.times[i][mode] for i, mode in enumerate(modes))
     )
@@ -48,7 +48,7 @@ def _one_by_one(part: Component) -> Decisions:
 
 def solve_large(problem: ScheduleProblem) -> Schedule:
     """A schedule and a bound, for any number of operators."""
-    asked, problem = problem, in_turn(problem)
+    original, problem = problem, in_turn(problem)
     part = part_of(problem, direct(problem))
     bound = cheap_bounds(part, ("critical_path", "load")).best
     best = (
@@ -59,13 +59,13 @@ def solve_large(problem: ScheduleProblem) -> Schedule:
     if problem.rule.hbm_shared:
         now, slots = 0.0, []
         for i, mode in best.steps:
-            at, slot = replay(problem, part, [(i, mode)], now)[0]
+            index, slot = replay(problem, part, [(i, mode)], now)[0]
             now = slot.end_s
-            slots.append((at, slot))
+            slots.append((index, slot))
     else:
         slots = replay(problem, part, best.steps, 0.0)
     makespan_s = max((slot.end_s for _, slot in slots), default=0.0)
     bound_s = min(max(part.hbm_s, part.seconds_below(min(bound, best.makespan))), makespan_s)
     return Schedule(
-        asked.rules, makespan_s, bound_s, complete(problem, slots), Effort(METHOD, 1, len(part))
+        original.rules, makespan_s, bound_s, complete(problem, slots), Effort(METHOD, 1, len(part))
     )

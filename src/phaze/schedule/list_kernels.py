@@ -103,10 +103,10 @@ def improve(
             if tables.time[j, 0] == 0 or tables.time[j, 1] == 0 or passes <= 0:
                 continue
             spread[j] = 1 - spread[j]
-            found = list_pass(tables, preds, first_pred, spread, priority, starts)
+            makespan = list_pass(tables, preds, first_pred, spread, priority, starts)
             passes -= 1
-            if found < best:
-                best = found
+            if makespan < best:
+                best = makespan
             else:
                 spread[j] = 1 - spread[j]
         for pair in range(n * (n - 1) // 2):
@@ -115,10 +115,10 @@ def improve(
             j = pair % n
             k = (j + 1 + pair // n) % n
             priority[j], priority[k] = priority[k], priority[j]
-            found = list_pass(tables, preds, first_pred, spread, priority, starts)
+            makespan = list_pass(tables, preds, first_pred, spread, priority, starts)
             passes -= 1
-            if found < best:
-                best = found
+            if makespan < best:
+                best = makespan
             else:
                 priority[j], priority[k] = priority[k], priority[j]
     return best

@@ -61,7 +61,7 @@ def _priorities(part: Component) -> list[Floats]:
 def _decisions(part: Component) -> list[Ints]:
     starts = []
     for most in (1.0, 0.5, 0.0):
-        flags = [int(one == 0 or 0 < spread < most * one) for one, spread in part.times]
+        flags = [int(alone == 0 or 0 < spread < most * alone) for alone, spread in part.times]
         starts.append(np.array(flags, np.int64))
     return starts
 
@@ -76,10 +76,10 @@ def list_schedule(part: Component, tables: Tables, goal: int, work: int = QUICK)
     for spread in _decisions(part):
         for priority in priorities:
             flags, rank = spread.copy(), priority.copy()
-            found = int(improve(tables, preds, first, flags, rank, passes, goal))
-            if best is None or found < best[0]:
-                best = (found, flags, rank)
-            if found <= goal:
+            reached = int(improve(tables, preds, first, flags, rank, passes, goal))
+            if best is None or reached < best[0]:
+                best = (reached, flags, rank)
+            if reached <= goal:
                 break
     assert best is not None
     makespan, flags, rank = best

@@ -43,15 +43,15 @@ def topological(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
         for then in nexts:
             waiting[then] += 1
     ready = [i for i in range(count) if waiting[i] == 0]
-    found = []
+    order = []
     while ready:
         first = heapq.heappop(ready)
-        found.append(first)
+        order.append(first)
         for then in sorted(after[first]):
             waiting[then] -= 1
             if waiting[then] == 0:
                 heapq.heappush(ready, then)
-    return found
+    return order
 
 
 def closure(problem: ScheduleProblem) -> list[int]:
@@ -70,24 +70,24 @@ def closure(problem: ScheduleProblem) -> list[int]:
 def contract(problem: ScheduleProblem) -> Order:
     """The operators with cost, and the precedence among them that the whole graph implies."""
     masks = closure(problem)
-    kept = [i for i in topological(len(masks), problem.edges) if not problem.operators[i].free]
-    return Order(tuple(kept), tuple(restrict(masks, kept)))
+    costly = [i for i in topological(len(masks), problem.edges) if not problem.operators[i].free]
+    return Order(tuple(costly), tuple(restrict(masks, costly)))
 
 
-def restrict(masks: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """The masks of ``kept``, renumbered by position in it."""
-    place = {i: index for index, i in enumerate(kept)}
-    return [sum(1 << place[k] for k in bits(masks[i]) if k in place) for i in kept]
+def restrict(masks: Sequence[int], chosen: Sequence[int]) -> list[int]:
+    """The masks of ``chosen``, renumbered by position in it."""
+    place = {i: index for index, i in enumerate(chosen)}
+    return [sum(1 << place[k] for k in bits(masks[i]) if k in place) for i in chosen]
 
 
 def bits(mask: int) -> list[int]:
     """The positions of the ones in ``mask``, lowest first."""
-    found = []
+    positions = []
     while mask:
         low = mask & -mask
-        found.append(low.bit_length() - 1)
+        positions.append(low.bit_length() - 1)
         mask ^= low
-    return found
+    return positions
 
 
 def series(order: Order) -> list[Order]:

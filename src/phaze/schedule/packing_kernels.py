@@ -25,7 +25,7 @@ class Tree(NamedTuple):
     """A depth-first search, by depth: choices and their starts, ends, work left by kind, who
     started, the moment.
 
-    ``at`` of ``choices`` were taken; ``keys`` and ``place`` are for the states ``seen``, all of
+    ``next_choice`` of ``choices`` were taken; ``keys`` and ``place`` are for the states ``seen``, all of
     whose choices were taken in vain.
     """
 
@@ -35,7 +35,7 @@ class Tree(NamedTuple):
     left: Ints
     started: Masks
     now: Ints
-    at: Ints
+    next_choice: Ints
     choices: Ints
     keys: Ints
     place: Ints
@@ -101,12 +101,12 @@ def _choices(
         count += 1
     # A start at or after the end of another ready operator leaves a gap that this one fits into:
     # dominated.
-    kept = 0
+    ready = 0
     for k in range(count):
         if when[k] < (second if who[k] == best else soonest):
-            who[kept], when[kept] = who[k], when[k]
-            kept += 1
-    return kept, int(bound)
+            who[ready], when[ready] = who[k], when[k]
+            ready += 1
+    return ready, int(bound)
 
 
 @njit(cache=True, nogil=True)
@@ -167,7 +167,7 @@ def _open(phase: Inside, cores: Ints, tree: Tree, depth: int, best: int) -> int:
         phase, started, ends, now, tree.release, tree.who[depth], tree.when[depth]
     )
     bound = max(bound, more)
-    tree.at[depth], tree.choices[depth], tree.place[depth] = 0, count, -1
+    tree.next_choice[depth], tree.choices[depth], tree.place[depth] = 0, count, -1
     if bound >= best:
         tree.choices[depth] = 0
     elif len(tree.seen) > 1:
@@ -182,8 +182,8 @@ def _open(phase: Inside, cores: Ints, tree: Tree, depth: int, best: int) -> int:
 @njit(cache=True, nogil=True)
 def _descend(phase: Inside, tree: Tree, depth: int, best: int) -> bool:
     """Take the next choice of a node; False where it cannot lead below ``best``."""
-    a, start = tree.who[depth, tree.at[depth]], tree.when[depth, tree.at[depth]]
-    tree.at[depth] += 1
+    a, start = tree.who[depth, tree.next_choice[depth]], tree.when[depth, tree.next_choice[depth]]
+    tree.next_choice[depth] += 1
     if start + phase.tail[a] >= best:
         return False
     tree.ends[depth + 1] = tree.ends[depth]
@@ -212,10 +212,10 @@ def pack(tables: Tables, inside: int, limit: int, nodes: int, order: Ints) -> tu
         ):
             return limit, FAR, 0
     tree = _tree(phase, REMEMBERED if nodes > FEW_NODES else 1)
-    depth, visited, best, found = 0, 1, limit, FAR
+    depth, visited, best, makespan = 0, 1, limit, FAR
     _open(phase, cores, tree, 0, best)
     while depth >= 0 and visited <= nodes and best > low:
-        if tree.at[depth] == tree.choices[depth]:
+        if tree.next_choice[depth] == tree.choices[depth]:
             # Remembered only when exhausted: a state that is still open may lead below a later
             # incumbent.
             if tree.place[depth] >= 0:
@@ -226,7 +226,7 @@ def pack(tables: Tables, inside: int, limit: int, nodes: int, order: Ints) -> tu
             visited += 1
             bound = _open(phase, cores, tree, depth, best)
             if depth == m and bound < best:
-                best = found = bound
+                best = makespan = bound
                 for d in range(m):
-                    order[d] = phase.ops[tree.who[d, tree.at[d] - 1]]
-    return best if depth < 0 else low, found, visited
+                    order[d] = phase.ops[tree.who[d, tree.next_choice[d] - 1]]
+    return best if depth < 0 else low, makespan, visited

@@ -227,9 +227,10 @@ def part_of(problem: ScheduleProblem, order: Order) -> Component:
     modes = [_modes(operator, rule, horizon) for operator in operators]
     lasting = [time for pair in modes for time in pair if time > 0]
     unit_s, excess, whole = _grid(lasting, horizon)
-    at = iter(whole)
+    units = iter(whole)
     times = tuple(
-        (next(at) if one > 0 else 0, next(at) if spread > 0 else 0) for one, spread in modes
+        (next(units) if alone > 0 else 0, next(units) if spread > 0 else 0)
+        for alone, spread in modes
     )
     return Component(
         order,

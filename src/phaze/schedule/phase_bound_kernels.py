@@ -67,16 +67,16 @@ def inside_of(tables: Tables, inside: int) -> Inside:
 def least(phase: Inside, cores: Ints) -> int:
     """The longest path, and the load of each kind."""
     m = len(phase.ops)
-    found, head, work = np.int64(0), np.zeros(m, np.int64), np.zeros(2, np.int64)
+    bound, head, work = np.int64(0), np.zeros(m, np.int64), np.zeros(2, np.int64)
     for a in range(m):
         for b in range(a):
             if phase.below[a] >> np.uint64(b) & ONE:
                 head[a] = max(head[a], head[b] + phase.time[b])
-        found = max(found, head[a] + phase.tail[a])
+        bound = max(bound, head[a] + phase.tail[a])
         work += phase.kinds[a] * phase.time[a]
     for kind in range(2):
-        found = max(found, -(-work[kind] // max(1, cores[kind])))
-    return int(found)
+        bound = max(bound, -(-work[kind] // max(1, cores[kind])))
+    return int(bound)
 
 
 @njit(cache=True, nogil=True)

@@ -25,7 +25,7 @@ class Phases(NamedTuple):
     """
 
     keys: Masks
-    taken: NDArray[np.bool_]
+    filled: NDArray[np.bool_]
     low: Ints
     high: Ints
     tried: Ints
@@ -44,14 +44,14 @@ class Paths(NamedTuple):
 @njit(cache=True, nogil=True)
 def loads_of(tables: Tables, masks: Masks) -> Ints:
     """``[ideal, kind]``: the one-core times of its operators of each kind of core."""
-    found = np.zeros((len(masks), 2), np.int64)
-    for at in range(len(masks)):
+    loads = np.zeros((len(masks), 2), np.int64)
+    for ideal in range(len(masks)):
         for j in range(len(tables.below)):
-            if masks[at] >> np.uint64(j) & ONE:
+            if masks[ideal] >> np.uint64(j) & ONE:
                 for kind in range(2):
                     if tables.holds[j, 0, kind] > 0:
-                        found[at, kind] += tables.time[j, 0]
-    return found
+                        loads[ideal, kind] += tables.time[j, 0]
+    return loads
 
 
 @njit(cache=True, nogil=True)
@@ -69,25 +69,25 @@ def _earliest(tables: Tables, mask: int, ends: Ints) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _load(tables: Tables, loads: Ints, at: int, to: int) -> int:
-    found = np.int64(0)
+def _load(tables: Tables, loads: Ints, ideal: int, to: int) -> int:
+    load = np.int64(0)
     for kind in range(2):
         cores = max(1, tables.cores[kind])
-        found = max(found, -((loads[at, kind] - loads[to, kind]) // cores))
-    return int(found)
+        load = max(load, -((loads[ideal, kind] - loads[to, kind]) // cores))
+    return int(load)
 
 
 @njit(cache=True, nogil=True)
 def _path(ends: Ints, inside: int, most: int) -> int:
     """The latest of the earliest ends of the operators ``inside``; stops when it is at least
     ``most``."""
-    found = np.int64(0)
+    latest = np.int64(0)
     for j in range(len(ends)):
-        if inside >> np.uint64(j) & ONE and ends[j] > found:
-            found = ends[j]
-            if found >= most:
+        if inside >> np.uint64(j) & ONE and ends[j] > latest:
+            latest = ends[j]
+            if latest >= most:
                 break
-    return int(found)
+    return int(latest)
 
 
 @njit(cache=True, nogil=True)
@@ -97,23 +97,23 @@ def sweep_phases(
     """The greater of g(S) and q(S): the rest where phases take at least their load and their
     longest path."""
     n, count = len(tables.below), len(masks)
-    found, ends = np.zeros(count, np.int64), np.zeros(n, np.int64)
-    for at in range(count - 2, -1, -1):
-        mask, best = masks[at], FAR
+    rest_s, ends = np.zeros(count, np.int64), np.zeros(n, np.int64)
+    for ideal in range(count - 2, -1, -1):
+        mask, best = masks[ideal], FAR
         _earliest(tables, mask, ends)
         for j in range(n):
-            if nexts[at, j] >= 0 and tables.time[j, 1] > 0:
-                best = min(best, tables.time[j, 1] + found[nexts[at, j]])
-        for to in range(at + 1, count):
-            rest = found[to]
+            if nexts[ideal, j] >= 0 and tables.time[j, 1] > 0:
+                best = min(best, tables.time[j, 1] + rest_s[nexts[ideal, j]])
+        for to in range(ideal + 1, count):
+            rest = rest_s[to]
             if mask & ~masks[to] or rest >= best:
                 continue
-            least = _load(tables, loads, at, to)
+            least = _load(tables, loads, ideal, to)
             if rest + least < best:
                 least = max(least, _path(ends, masks[to] & ~mask, best - rest))
                 best = min(best, rest + least)
-        found[at] = max(best, g[at])
-    return found
+        rest_s[ideal] = max(best, g[ideal])
+    return rest_s
 
 
 @njit(cache=True, nogil=True)
@@ -125,42 +125,42 @@ def _phase(
     size = np.uint64(len(phases.keys) - 1)
     # 2^64 over the golden ratio, as in kernels.py.
     mixed = np.uint64(inside) * np.uint64(0x9E3779B97F4A7C15)
-    at = (mixed ^ (mixed >> np.uint64(29))) & size
-    while phases.taken[at] and phases.keys[at] != inside:
-        at = (at + ONE) & size
-    if not phases.taken[at]:
+    slot = (mixed ^ (mixed >> np.uint64(29))) & size
+    while phases.filled[slot] and phases.keys[slot] != inside:
+        slot = (slot + ONE) & size
+    if not phases.filled[slot]:
         # Beyond half full, probes grow long and a full table would loop forever.
         if 2 * phases.used[0] > len(phases.keys):
             return np.int64(-1)
         phases.used[0] += 1
-        phases.keys[at], phases.taken[at] = inside, True
-        phases.low[at], phases.high[at], phases.tried[at] = 0, FAR, 0
-    limit = min(limit, phases.high[at])
-    if phases.low[at] < limit and phases.tried[at] < nodes:
+        phases.keys[slot], phases.filled[slot] = inside, True
+        phases.low[slot], phases.high[slot], phases.tried[slot] = 0, FAR, 0
+    limit = min(limit, phases.high[slot])
+    if phases.low[slot] < limit and phases.tried[slot] < nodes:
         low, high, visited = pack(tables, inside, limit, nodes, order)
         phases.used[1] += visited
-        phases.low[at] = max(phases.low[at], low)
-        phases.high[at] = min(phases.high[at], high)
+        phases.low[slot] = max(phases.low[slot], low)
+        phases.high[slot] = min(phases.high[slot], high)
         if low < min(limit, high):
-            phases.tried[at] = nodes
-    return np.int64(at)
+            phases.tried[slot] = nodes
+    return np.int64(slot)
 
 
 @njit(cache=True, nogil=True)
-def _reach(paths: Paths, at: int, to: int, low: int, high: int) -> None:
+def _reach(paths: Paths, ideal: int, to: int, low: int, high: int) -> None:
     """From one ideal to another in at least ``low`` and at most ``high``."""
-    paths.low[to] = min(paths.low[to], paths.low[at] + low)
-    if paths.high[at] < FAR and high < FAR and paths.high[at] + high < paths.high[to]:
-        paths.high[to], paths.parent[to] = paths.high[at] + high, at
+    paths.low[to] = min(paths.low[to], paths.low[ideal] + low)
+    if paths.high[ideal] < FAR and high < FAR and paths.high[ideal] + high < paths.high[to]:
+        paths.high[to], paths.parent[to] = paths.high[ideal] + high, ideal
 
 
 @njit(cache=True, nogil=True)
-def _spread(tables: Tables, nexts: NDArray[np.int32], paths: Paths, at: int) -> None:
+def _spread(tables: Tables, nexts: NDArray[np.int32], paths: Paths, ideal: int) -> None:
     """The steps of one spread operator from an ideal."""
     for j in range(len(tables.below)):
-        to = nexts[at, j]
+        to = nexts[ideal, j]
         if to >= 0 and tables.time[j, 1] > 0:
-            _reach(paths, at, to, tables.time[j, 1], tables.time[j, 1])
+            _reach(paths, ideal, to, tables.time[j, 1], tables.time[j, 1])
 
 
 @njit(cache=True, nogil=True)
@@ -175,18 +175,18 @@ def phase_pass(
     paths.low[:], paths.high[:], paths.parent[:] = FAR, FAR, -1
     paths.low[0] = paths.high[0] = 0
     cut = FAR
-    for at in range(count - 1):
-        low, high, mask = paths.low[at], paths.high[at], masks[at]
-        if low + rest[at] >= goal:
-            cut = min(cut, low + rest[at])
+    for ideal in range(count - 1):
+        low, high, mask = paths.low[ideal], paths.high[ideal], masks[ideal]
+        if low + rest[ideal] >= goal:
+            cut = min(cut, low + rest[ideal])
             continue
-        _spread(tables, nexts, paths, at)
+        _spread(tables, nexts, paths, ideal)
         _earliest(tables, mask, ends)
-        for to in range(at + 1, count):
+        for to in range(ideal + 1, count):
             so_far = low + rest[to]
             if mask & ~masks[to] or so_far >= goal:
                 continue
-            least = _load(tables, loads, at, to)
+            least = _load(tables, loads, ideal, to)
             if so_far + least < goal:
                 least = max(least, _path(ends, masks[to] & ~mask, FAR))
             if so_far + least < goal:
@@ -197,7 +197,7 @@ def phase_pass(
                     return -1
                 least = max(least, phases.low[place])
                 if so_far + least < goal:
-                    _reach(paths, at, to, least, phases.high[place])
+                    _reach(paths, ideal, to, least, phases.high[place])
                     continue
             cut = min(cut, so_far + least)
     return int(cut)

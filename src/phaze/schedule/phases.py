@@ -72,29 +72,29 @@ class Phased:
 
 def _decisions(tables: Tables, ideals: Ideals, paths: Paths, makespan: int) -> Decisions:
     """The schedule of the path that high(all) belongs to."""
-    at, blocks = len(ideals) - 1, []
+    ideal, blocks = len(ideals) - 1, []
     order = np.zeros(len(tables.below), np.int64)
-    while at > 0:
-        before = int(paths.parent[at])
+    while ideal > 0:
+        before = int(paths.parent[ideal])
         inside, took = (
-            ideals.masks[at] & ~ideals.masks[before],
-            int(paths.high[at] - paths.high[before]),
+            ideals.masks[ideal] & ~ideals.masks[before],
+            int(paths.high[ideal] - paths.high[before]),
         )
-        one = np.flatnonzero(ideals.nexts[before] == at)
-        if len(one) and tables.time[one[0], 1] == took:
-            blocks.append([(int(one[0]), 1)])
+        spread = np.flatnonzero(ideals.nexts[before] == ideal)
+        if len(spread) and tables.time[spread[0], 1] == took:
+            blocks.append([(int(spread[0]), 1)])
         else:
             pack(tables, inside, took + 1, FAR, order)
             blocks.append([(int(j), 0) for j in order[: int(inside).bit_count()]])
-        at = before
+        ideal = before
     return Decisions(tuple(step for block in reversed(blocks) for step in block), makespan)
 
 
 def _room(ideals: int) -> tuple[Phases, Paths]:
     words = np.zeros(MOST_PHASES, np.uint64)
     numbers = [np.zeros(MOST_PHASES, np.int64) for _ in range(3)]
-    taken = np.zeros(MOST_PHASES, np.bool_)
-    phases = Phases(words, taken, numbers[0], numbers[1], numbers[2], np.zeros(2, np.int64))
+    used = np.zeros(MOST_PHASES, np.bool_)
+    phases = Phases(words, used, numbers[0], numbers[1], numbers[2], np.zeros(2, np.int64))
     return phases, Paths(*(np.zeros(ideals, np.int64) for _ in range(3)))
 
 

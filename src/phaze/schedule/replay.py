@@ -36,7 +36,7 @@ def play(
     and ends."""
     cores = [[begin] * min(count, len(part)) for count in part.cores]
     ends = [begin] * len(part)
-    now, found = begin, []
+    now, played = begin, []
     for i, mode in steps:
         start = max([now, *(ends[k] for k in bits(part.order.below[i]))])
         for free, code in zip(cores, part.holds[i][mode], strict=True):
@@ -44,18 +44,18 @@ def play(
                 start = max(start, max(free) if code == ALL else min(free))
         now = start
         ends[i] = start + times[i][mode]
-        taken: list[int | None] = []
+        used: list[int | None] = []
         for free, code in zip(cores, part.holds[i][mode], strict=True):
             core = (
-                next((c for c, at in enumerate(free) if at <= start), None) if code == 1 else None
+                next((c for c, end in enumerate(free) if end <= start), None) if code == 1 else None
             )
-            taken.append(core)
+            used.append(core)
             if core is not None:
                 free[core] = ends[i]
             elif code == ALL:
                 free[:] = [ends[i]] * len(free)
-        found.append(Played(i, mode, start, ends[i], tuple(taken)))
-    return found
+        played.append(Played(i, mode, start, ends[i], tuple(used)))
+    return played
 
 
 def makespan_of(part: Component, steps: Sequence[tuple[int, int]]) -> int:
@@ -68,19 +68,24 @@ def replay(
 ) -> list[tuple[int, Slot]]:
     """The slots of a component that begins at ``begin_s``, each with its operator's position in the
     problem."""
-    found = []
+    slots = []
     for step in play(part, steps, part.times_s, begin_s):
-        at = part.order.operators[step.operator]
+        index = part.order.operators[step.operator]
         tensor, vector, _ = step.cores
-        found.append(
+        slots.append(
             (
-                at,
+                index,
                 Slot(
-                    problem.operators[at].id, step.mode == 1, step.start, step.end, tensor, vector
+                    problem.operators[index].id,
+                    step.mode == 1,
+                    step.start,
+                    step.end,
+                    tensor,
+                    vector,
                 ),
             )
         )
-    return found
+    return slots
 
 
 def _free_slot(operator: ScheduledOperator, at_s: float) -> Slot:

@@ -92,11 +92,11 @@ def solve(
     problem: ScheduleProblem,
     scheduler: Scheduler = "exact",
     limits: Limits | None = None,
-    known: Known | None = None,
+    parts: Known | None = None,
 ) -> Schedule:
     """The best schedule found for ``problem``, checked, with its lower bound.
 
-    ``known`` keeps answers of components by their canonical key, so that equal components are
+    ``parts`` keeps answers of components by their canonical key, so that equal components are
     solved once.
     """
     limits = limits or Limits()
@@ -105,7 +105,7 @@ def solve(
     elif len(problem.operators) > MOST_OPERATORS:
         schedule = solve_large(problem)
     else:
-        schedule = _solve(problem, scheduler, limits, known)
+        schedule = _solve(problem, scheduler, limits, parts)
     wrong = schedule_faults(operators_document(problem), schedule.document())
     if wrong:
         raise AssertionError(f"the schedule does not hold: {wrong[0]}")
@@ -126,13 +126,13 @@ def _serial(problem: ScheduleProblem) -> Schedule:
 
 
 def _solve(
-    problem: ScheduleProblem, scheduler: Scheduler, limits: Limits, known: Known | None
+    problem: ScheduleProblem, scheduler: Scheduler, limits: Limits, shared_parts: Known | None
 ) -> Schedule:
-    asked, problem = problem, in_turn(problem)
+    original, problem = problem, in_turn(problem)
     parts = [part_of(problem, order) for order in series(contract(problem))]
     now, bound, slots, answers = 0.0, 0.0, [], []
     for part in parts:
-        answer = _remembered(part, scheduler, limits, known)
+        answer = _remembered(part, scheduler, limits, shared_parts)
         placed = replay(problem, part, answer.best.steps, now)
         now = max([now + part.hbm_s, *(slot.end_s for _, slot in placed)])
         bound += max(part.hbm_s, part.seconds_below(min(answer.bound, answer.best.makespan)))
@@ -145,28 +145,28 @@ def _solve(
         max((answer.ideals for answer in answers), default=0),
         max((answer.labels for answer in answers), default=0),
     )
-    return Schedule(asked.rules, now, min(bound, now), complete(problem, slots), effort)
+    return Schedule(original.rules, now, min(bound, now), complete(problem, slots), effort)
 
 
 def _remembered(
-    part: Component, scheduler: Scheduler, limits: Limits, known: Known | None
+    part: Component, scheduler: Scheduler, limits: Limits, parts: Known | None
 ) -> PartAnswer:
-    if known is None or len(part) == 1:
+    if parts is None or len(part) == 1:
         return solve_part(part, scheduler, limits)
     from phaze.schedule.key import canonical
 
     key, order = canonical(part)
-    place = {i: at for at, i in enumerate(order)}
+    place = {i: index for index, i in enumerate(order)}
     total = part.total_s / part.unit_s
-    if key not in known:
+    if key not in parts:
         answer = solve_part(part, scheduler, limits)
         steps = tuple((place[i], mode) for i, mode in answer.best.steps)
-        known[key] = KnownPart(steps, answer, total)
+        parts[key] = KnownPart(steps, answer, total)
         return answer
-    found = known[key]
-    steps = tuple((order[at], mode) for at, mode in found.steps)
-    scale, answer = total / found.total, found.answer
-    same = total == found.total
+    remembered = parts[key]
+    steps = tuple((order[index], mode) for index, mode in remembered.steps)
+    scale, answer = total / remembered.total, remembered.answer
+    same = total == remembered.total
     best = Decisions(
         steps, answer.best.makespan if same else math.ceil(answer.best.makespan * scale)
     )
@@ -259,8 +259,8 @@ def _cpsat(
 def _ilp(part: Component, limits: Limits) -> PartAnswer:
     from phaze.schedule.ilp import solve_ilp
 
-    found = solve_ilp(part)
-    if found.best is None:
+    outcome = solve_ilp(part)
+    if outcome.best is None:
         best = list_schedule(part, part.tables(), 0, limits.list_work)
         return PartAnswer(best, cheap_bounds(part, limits.bounds).best, "list")
-    return PartAnswer(found.best, found.bound, "ilp")
+    return PartAnswer(outcome.best, outcome.bound, "ilp")

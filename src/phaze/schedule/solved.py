@@ -21,23 +21,23 @@ Question = tuple[ScheduleProblem, Scheduler, Limits | None]
 class SolvedSchedules:
     """Schedules by problem, scheduler and limits."""
 
-    found: dict[Question, Schedule] = field(default_factory=dict)
+    schedules: dict[Question, Schedule] = field(default_factory=dict)
 
     def solve(
         self,
         problem: ScheduleProblem,
         scheduler: Scheduler = "exact",
         limits: Limits | None = None,
-        known: Known | None = None,
+        parts: Known | None = None,
     ) -> Schedule:
         """As :func:`phaze.schedule.solve.solve`, each question once."""
         question = problem, scheduler, limits
-        if question not in self.found:
-            self.update([(question, solve(problem, scheduler, limits, known))])
-        return self.found[question]
+        if question not in self.schedules:
+            self.update([(question, solve(problem, scheduler, limits, parts))])
+        return self.schedules[question]
 
     def update(self, solved: Iterable[tuple[Question, Schedule]]) -> None:
         """Remember what was solved elsewhere too."""
-        self.found.update(solved)
-        while len(self.found) > MOST:
-            del self.found[next(iter(self.found))]
+        self.schedules.update(solved)
+        while len(self.schedules) > MOST:
+            del self.schedules[next(iter(self.schedules))]

@@ -19,7 +19,9 @@ SMALL = (("a", 3.0, 2.0), ("b", 5.0, 3.0), ("c", 4.0, 4.0), ("d", 7.0, 4.0), ("e
 
 def small_problem(rules: Rules) -> ScheduleProblem:
     """Five operators whose schedule needs labels."""
-    operators = tuple(ScheduledOperator(name, "tensor", one, spread) for name, one, spread in SMALL)
+    operators = tuple(
+        ScheduledOperator(name, "tensor", alone, spread) for name, alone, spread in SMALL
+    )
     return ScheduleProblem(rules, 2, 1, operators, ((0, 3), (1, 4)))
 
 

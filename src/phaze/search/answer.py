@@ -26,23 +26,25 @@ class BestDesign:
 
 
 def _least(
-    state: SearchState, opened: ChipEvaluation, model: int, hbm: int, near: float
+    state: SearchState, evaluation: ChipEvaluation, model: int, hbm: int, near: float
 ) -> ModelRun | None:
     """The best configuration of a model with that memory, among those that may have a value of
     ``near``; the first of equals."""
     memory = state.memories.index(hbm) if hbm in state.memories else len(state.memories) - 1
-    bounds = state.values(model, np.array([opened.chip]))[:, memory, 0]
-    rates, best, task = state.rates.at(hbm, opened.chip), None, opened.tasks[model]
+    bounds = state.values(model, np.array([evaluation.chip]))[:, memory, 0]
+    rates, best, task = state.rates.at(hbm, evaluation.chip), None, evaluation.tasks[model]
     for configuration in np.argsort(bounds, kind="stable").tolist():
         if bounds[configuration] > near or (
             best is not None and bounds[configuration] >= best.value
         ):
             break
-        floor_j = float(state.floors[model][task.configurations[configuration].graph, opened.chip])
+        floor_j = float(
+            state.floors[model][task.configurations[configuration].graph, evaluation.chip]
+        )
         below_s = float(rates.last_s(near, floor_j)) * (1 + BARELY) if near < float("inf") else near
-        if opened.too_slow(model, configuration, hbm, below_s):
+        if evaluation.too_slow(model, configuration, hbm, below_s):
             continue
-        priced = opened.price(model, configuration, hbm, below_s)
+        priced = evaluation.price(model, configuration, hbm, below_s)
         value = float(rates.value(np.asarray(priced.batch_s), priced.dynamic_j))
         if value < (float("inf") if best is None else best.value):
             best = ModelRun(
@@ -52,32 +54,32 @@ def _least(
 
 
 def _with_memory(
-    state: SearchState, opened: ChipEvaluation, found: Evaluated, hbm: int
+    state: SearchState, evaluation: ChipEvaluation, design: Evaluated, hbm: int
 ) -> tuple[ModelRun, ...] | None:
     """The models' best configurations with that memory, if their score is as good, or None."""
     ran = []
-    for model, evaluated in enumerate(found.ran):
-        near = float("inf") if len(found.ran) > 1 else evaluated.value * (1 + TIE)
-        best = _least(state, opened, model, hbm, near)
+    for model, evaluated in enumerate(design.ran):
+        near = float("inf") if len(design.ran) > 1 else evaluated.value * (1 + TIE)
+        best = _least(state, evaluation, model, hbm, near)
         if best is None:
             return None
         ran.append(best)
     score = float(state.scale.score(np.array([run.value for run in ran])))
-    return tuple(ran) if score <= found.score * (1 + TIE) else None
+    return tuple(ran) if score <= design.score * (1 + TIE) else None
 
 
-def lean(state: SearchState, found: Evaluated) -> tuple[int, tuple[ModelRun, ...]]:
+def lean(state: SearchState, best: Evaluated) -> tuple[int, tuple[ModelRun, ...]]:
     """The least memory that keeps the score, and the configurations with it."""
-    pricing = state.open(found.chip)  # what its layers take hangs on no memory
-    for hbm in range(found.hbm):
-        if not state.rates.rate[hbm, found.chip] < float(
+    pricing = state.open(best.chip)  # what its layers take hangs on no memory
+    for hbm in range(best.hbm):
+        if not state.rates.rate[hbm, best.chip] < float(
             "inf"
         ):  # a memory that the chip may not have
             continue
-        ran = _with_memory(state, pricing, found, hbm)
+        ran = _with_memory(state, pricing, best, hbm)
         if ran is not None:
             return hbm, ran
-    return found.hbm, found.ran
+    return best.hbm, best.ran
 
 
 def best_of(state: SearchState) -> BestDesign | None:
@@ -86,10 +88,10 @@ def best_of(state: SearchState) -> BestDesign | None:
     if not there:
         return None
     least = min(evaluated.score for evaluated in there)
-    area = state.opened.area_mm2
+    area = state.chips.area_mm2
     tied = [evaluated for evaluated in there if evaluated.score <= least * (1 + TIE)]
     smallest = min(area[evaluated.chip] for evaluated in tied)
     tied = [evaluated for evaluated in tied if area[evaluated.chip] == smallest]
     leaner = [(*lean(state, evaluated), evaluated) for evaluated in tied]
-    hbm, ran, evaluated = min(leaner, key=lambda one: (one[0], one[2].chip))
+    hbm, ran, evaluated = min(leaner, key=lambda design: (design[0], design[2].chip))
     return BestDesign(evaluated.chip, hbm, evaluated.score, ran)

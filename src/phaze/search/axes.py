@@ -43,7 +43,7 @@ class Range(Document, Generic[T]):
         """Every value, ascending."""
         if self.step is not None:
             count = int((self.to - self.from_) / self.step * (1 + 1e-12))
-            return [self.from_ + at * self.step for at in range(count + 1)]
+            return [self.from_ + step * self.step for step in range(count + 1)]
         factor = type(self.from_)(self.times or 2)
         points, value = [], self.from_
         while value <= self.to:

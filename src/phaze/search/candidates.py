@@ -57,16 +57,16 @@ class ChipToCompare:
 
 def require_basis(job: SearchJob, basis: str) -> Common:
     """The basis of a comparison, or an InputError."""
-    for known in COMMON:
-        if basis == known:
+    for choice in COMMON:
+        if basis == choice:
             ideal = job.models[0].training.machine.basis == "ideal"
-            if ideal and known in ("baseline", "own", "datasheet"):
+            if ideal and choice in ("baseline", "own", "datasheet"):
                 raise InputError(
                     "--basis",
                     f"the study's times are ideal and know no {basis!r}",
                     "search with another",
                 )
-            return known
+            return choice
     raise unknown_name("--basis", "basis", basis, COMMON)
 
 
@@ -94,17 +94,21 @@ def candidates_of(
     task = job.models[0]
     if task.training.machine.basis == "ideal":
         return [
-            ComparedChip(one.chip, provenance_of(None, "ideal"), one.chip.name, one.own_links)
-            for one in chips
+            ComparedChip(entry.chip, provenance_of(None, "ideal"), entry.chip.name, entry.own_links)
+            for entry in chips
         ]
     base, candidates = job.space.base, []
-    for one in chips:
-        owner = {"space": base, "baseline": chips[0].chip}.get(basis, one.chip)
-        chip = one.chip if owner is one.chip and basis == "own" else with_constants(one.chip, owner)
+    for entry in chips:
+        owner = {"space": base, "baseline": chips[0].chip}.get(basis, entry.chip)
+        chip = (
+            entry.chip
+            if owner is entry.chip and basis == "own"
+            else with_constants(entry.chip, owner)
+        )
         trust = chip_provenance(chip, task.training.machine.basis)
-        borrowed = owner.name != one.chip.name and trust.basis in MEASURED
+        borrowed = owner.name != entry.chip.name and trust.basis in MEASURED
         trust = replace(trust, band=_band("datasheet" if borrowed else trust.basis, task))
-        candidates.append(ComparedChip(chip, trust, owner.name, one.own_links))
+        candidates.append(ComparedChip(chip, trust, owner.name, entry.own_links))
     return candidates
 
 

@@ -80,12 +80,12 @@ def closed_chips(state: SearchState, best: float | None = None) -> PrunedChips:
         reasons[chip] = REASONS.index("failed" if opened.error else reason)
         if not opened.error and reason == "evaluated":
             steps[chip] = STEPS.index("exact")
-    return PrunedChips(reasons, bounds, steps, state.opened.numbers)
+    return PrunedChips(reasons, bounds, steps, state.chips.numbers)
 
 
 def evaluated_chips(state: SearchState) -> list[Evaluated]:
     """Every evaluated chip, by the number that documents call it."""
-    return [replace(one, chip=state.opened.number(one.chip)) for one in state.evaluated.values()]
+    return [replace(one, chip=state.chips.number(one.chip)) for one in state.evaluated.values()]
 
 
 @dataclass(frozen=True, slots=True)

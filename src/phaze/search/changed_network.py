@@ -48,7 +48,8 @@ def with_bandwidths(job: SearchJob, bandwidths: Sequence[float]) -> SearchJob:
     def faster(cluster: Cluster) -> Cluster:
         pairs = zip(cluster.levels, bandwidths, strict=True)
         return replace(
-            cluster, levels=tuple(replace(one, bandwidth_bytes_per_s=rate) for one, rate in pairs)
+            cluster,
+            levels=tuple(replace(level, bandwidth_bytes_per_s=rate) for level, rate in pairs),
         )
 
     models = tuple(on_cluster(task, faster(task.training.machine.cluster)) for task in job.models)

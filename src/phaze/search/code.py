@@ -7,14 +7,14 @@ from importlib.resources.abc import Traversable
 
 
 def _files(folder: Traversable, path: str = "") -> list[tuple[str, Traversable]]:
-    found = []
+    entries = []
     for entry in folder.iterdir():
         name = f"{path}/{entry.name}"
         if entry.is_dir():
-            found += [] if entry.name == "__pycache__" else _files(entry, name)
+            entries += [] if entry.name == "__pycache__" else _files(entry, name)
         elif entry.name.endswith((".py", ".toml", ".json")):
-            found.append((name, entry))
-    return found
+            entries.append((name, entry))
+    return entries
 
 
 @cache
@@ -22,6 +22,6 @@ def code_digest() -> str:
     """SHA-256 over every source and data file of phaze: what an answer depends on beside its
     study."""
     total = hashlib.sha256()
-    for name, entry in sorted(_files(files("phaze")), key=lambda one: one[0]):
+    for name, entry in sorted(_files(files("phaze")), key=lambda entry_of: entry_of[0]):
         total.update(name.encode() + b"\0" + hashlib.sha256(entry.read_bytes()).digest())
     return total.hexdigest()

@@ -45,7 +45,7 @@ class ChipConfigurations:
     task: ModelTask
     chip: Chip
     table: Technology | None
-    known: tuple[ScheduleMemo, bytes] | None = None
+    schedules: tuple[ScheduleMemo, bytes] | None = None
     layers: dict[int, ReferenceLayers] = field(default_factory=dict)
     works: Mapping[int, WorkTimes] = field(default_factory=dict)
     joules: Mapping[int, OperatorJoules] = field(default_factory=dict)
@@ -55,8 +55,8 @@ class ChipConfigurations:
         if configuration.graph not in self.layers:
             schedules = (
                 None
-                if self.known is None
-                else (self.known[0], b"%s %d" % (self.known[1], configuration.graph))
+                if self.schedules is None
+                else (self.schedules[0], b"%s %d" % (self.schedules[1], configuration.graph))
             )
             graph, costs = configuration.graph, self.works.get(configuration.graph)
             operators = self.joules.get(graph)
@@ -91,22 +91,22 @@ class SharedJoules:
 
     state: SearchState
     chips: NDArray[np.int64]
-    known: dict[tuple[int, int], OperatorJoules] = field(default_factory=dict)
+    operators: dict[tuple[int, int], OperatorJoules] = field(default_factory=dict)
 
     def of(self, model: int, graph: int, chip: int) -> OperatorJoules | None:
         """Those of a graph of a model on one of the chips."""
         column, task, energy = (
             int(np.searchsorted(self.chips, chip)),
             self.state.job.models[model],
-            self.state.opened.space.technology,
+            self.state.chips.space.technology,
         )
         if column == len(self.chips) or self.chips[column] != chip:
             return None
-        if (model, graph) not in self.known:
+        if (model, graph) not in self.operators:
             arrays = self.state.arrays.taken(self.chips)
             rank_graph, constants = task.graphs[graph], task.training.constants
-            self.known[model, graph] = operator_joules(rank_graph, arrays, constants, energy)
-        return self.known[model, graph].of_chip(column)
+            self.operators[model, graph] = operator_joules(rank_graph, arrays, constants, energy)
+        return self.operators[model, graph].of_chip(column)
 
 
 def plan_found(
@@ -121,9 +121,9 @@ def plan_found(
     found are not solved again."""
     task, value = (
         state.networks.tasks_of(chip)[model],
-        state.opened.chip(chip, state.job.hbm_bytes[hbm]),
+        state.chips.chip(chip, state.job.hbm_bytes[hbm]),
     )
-    schedules = (state.known, b"%d %d" % (state.networks.of[chip], model))
+    schedules = (state.memo, b"%d %d" % (state.networks.of[chip], model))
     works, chosen = works_known(state, chip, model, value), task.configurations[configuration]
     # Joules of works are those of all chips where the chip has no constants of its own.
     shared = (
@@ -133,7 +133,7 @@ def plan_found(
     )
     joules_by_graph = {} if shared is None else {chosen.graph: shared}
     configurations = ChipConfigurations(
-        task, value, state.opened.space.technology, schedules, works=works, joules=joules_by_graph
+        task, value, state.chips.space.technology, schedules, works=works, joules=joules_by_graph
     )
     return configurations.plan(chosen, value.hbm.size_bytes)
 
@@ -146,6 +146,6 @@ def works_known(state: SearchState, number: int, model: int, chip: Chip) -> dict
         return {}
     return {
         graph: works
-        for (of, graph, position), works in state.known.works.items()
+        for (of, graph, position), works in state.memo.works.items()
         if (of, position) == (model, number)
     }

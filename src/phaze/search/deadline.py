@@ -26,24 +26,24 @@ class OutOfTime(Exception):
 class Deadline:
     """A moment of the monotonic clock, or never."""
 
-    at: float = float("inf")
+    moment_s: float = float("inf")
 
     @property
     def is_set(self) -> bool:
-        return self.at < float("inf")
+        return self.moment_s < float("inf")
 
     @property
     def left_s(self) -> float | None:
         """Seconds that are left, none where there is no deadline: what a wait may take."""
-        return max(0.0, self.at - time.monotonic()) if self.is_set else None
+        return max(0.0, self.moment_s - time.monotonic()) if self.is_set else None
 
     def earlier(self, seconds: float) -> "Deadline":
         """A deadline so many seconds before this one."""
-        return Deadline(self.at - seconds)
+        return Deadline(self.moment_s - seconds)
 
     def check(self) -> None:
         """Raise where it has passed."""
-        if self.is_set and time.monotonic() >= self.at:
+        if self.is_set and time.monotonic() >= self.moment_s:
             raise OutOfTime
 
 
@@ -86,16 +86,16 @@ def within(deadline: Deadline, work: Callable[[], list[float]]) -> list[float]:
     try:
         if not ours.poll(deadline.left_s):
             raise OutOfTime
-        found: list[float] | Exception = ours.recv()
+        answer: list[float] | Exception = ours.recv()
     except EOFError:
         raise OutOfTime from None
     finally:
         process.kill()
         process.join()
         ours.close()
-    if isinstance(found, Exception):
-        raise found
-    return found
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def nothing_in_time(schema: str) -> InfeasibleError:

@@ -69,12 +69,12 @@ def finer_times(
         return [[table.taken(index) for table in model] for model in state.times]
 
     def work_out(some: Integers, wanted: Sequence[Flags] | None = None) -> list[list[LayerTable]]:
-        table = (state.job, state.opened, state.networks, state.arrays, some, DUAL, state.deadline)
+        table = (state.job, state.chips, state.networks, state.arrays, some, DUAL, state.deadline)
         return layer_times_on(*table, wanted)
 
     if state.shared is None:
         return work_out(index, wanted)
-    return state.shared.finer_times(state.job, state.opened, index, work_out)
+    return state.shared.finer_times(state.job, state.chips, index, work_out)
 
 
 def _open_graphs(state: SearchState, index: Integers, limits: Sequence[Floats]) -> list[Flags]:

@@ -71,7 +71,7 @@ class OperatorJoules:
     table: Technology
     costs: CostTable | Column
     paired: bool
-    known: dict[tuple[Work, bool], Floats]
+    by_work: dict[tuple[Work, bool], Floats]
     column: int | None = None
 
     def of_chip(self, column: int) -> "OperatorJoules":
@@ -85,14 +85,16 @@ class OperatorJoules:
 
     def joules(self, place: int, work: Work, spread: bool) -> Floats:
         """Of the operator at a place, on all cores or on one."""
-        if (work, spread) not in self.known:
+        if (work, spread) not in self.by_work:
             costs, row = self.costs, place
             if isinstance(costs, CostTable):
                 row, fused = costs.rows[place], self.paired and work.core == "both"
                 costs = (costs.paired if fused else costs.all_cores) if spread else costs.one_core
             components = energies(costs, row, self.chips, self.table)
-            self.known[work, spread] = np.stack([getattr(components, name) for name in COMPONENTS])
-        every = self.known[work, spread]
+            self.by_work[work, spread] = np.stack(
+                [getattr(components, name) for name in COMPONENTS]
+            )
+        every = self.by_work[work, spread]
         return every if self.column is None else every[:, self.column : self.column + 1]
 
 
@@ -112,24 +114,26 @@ def operator_joules(
     return OperatorJoules(chips, table, costs, rule.paired, {})
 
 
-def _pass_joules(one: LoweredPass, operators: OperatorJoules, first: int, spread: Spread) -> Floats:
+def _pass_joules(
+    lowered: LoweredPass, operators: OperatorJoules, first: int, spread: Spread
+) -> Floats:
     """Joules of a pass on one device as its schedule runs it, [components, chips]."""
     total = np.zeros((len(COMPONENTS), operators.width))
-    for index, unit in enumerate(one.units):
+    for index, unit in enumerate(lowered.units):
         for place in unit.places:
-            work = one.works[place]
+            work = lowered.works[place]
             if work.core not in ("none", "network"):
                 total += operators.joules(first + place, work, not spread or bool(spread[index]))
-    total[LINKS] += one.sent_bytes * operators.table.sent_j_per_byte
+    total[LINKS] += lowered.sent_bytes * operators.table.sent_j_per_byte
     return total
 
 
-def _pass_floor(one: LoweredPass, operators: OperatorJoules, first: int) -> Floats:
+def _pass_floor(lowered: LoweredPass, operators: OperatorJoules, first: int) -> Floats:
     """The least joules of a pass on every chip, each operator in its thriftier way."""
-    total = np.full(len(operators.chips), one.sent_bytes * operators.table.sent_j_per_byte)
-    for place, work in enumerate(one.works):
+    total = np.full(len(operators.chips), lowered.sent_bytes * operators.table.sent_j_per_byte)
+    for place, work in enumerate(lowered.works):
         if work.core not in ("none", "network"):
-            spreads = (True, False) if one.rule.one_core else (True,)
+            spreads = (True, False) if lowered.rule.one_core else (True,)
             total += np.min(
                 [operators.joules(first + place, work, spread).sum(axis=0) for spread in spreads],
                 axis=0,
@@ -157,11 +161,11 @@ def layer_joules(
     constants: Constants,
     table: Technology,
     spreads: Sequence[Spread],
-    known: OperatorJoules | None = None,
+    shared: OperatorJoules | None = None,
 ) -> tuple[LayerJoules, ...]:
     """The layers of a graph on some chips; ``spreads`` by pass, in the order of layers and passes;
-    ``known``: joules of its operators there, where others need them too."""
-    operators = operator_joules(graph, chips, constants, table) if known is None else known
+    ``shared``: joules of its operators there, where others need them too."""
+    operators = operator_joules(graph, chips, constants, table) if shared is None else shared
     first, layers, scheduled = 0, list[LayerJoules](), 0
     for layer in graph.layers:
         passes_j = []

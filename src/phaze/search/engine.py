@@ -28,19 +28,19 @@ def _work(state: SearchState, cut: float, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         while (chip := pipe.recv()) is not None:
-            memo = state.known
-            before, requested, placements = len(memo.schedules), memo.asked, memo.placements
+            memo = state.memo
+            before, requested, placements = len(memo.schedules), memo.requests, memo.placements
             if memo.solved is not None:  # what the parent has need not be sent to it
-                memo.solved.found.clear()
+                memo.solved.schedules.clear()
             result = evaluate_one(state, chip, cut)
             fresh = list(memo.schedules.items())[before:]
-            solved = [] if memo.solved is None else list(memo.solved.found.items())
+            solved = [] if memo.solved is None else list(memo.solved.schedules.items())
             pipe.send(
                 (
                     result.document(),
                     fresh,
                     solved,
-                    memo.asked - requested,
+                    memo.requests - requested,
                     memo.placements - placements,
                 )
             )
@@ -95,7 +95,7 @@ def _give(crew: _Crew, waiting: deque[int]) -> None:
 
 
 def _collect(
-    crew: _Crew, waiting: deque[int], tries: dict[int, int], found: dict[int, Evaluated]
+    crew: _Crew, waiting: deque[int], tries: dict[int, int], results: dict[int, Evaluated]
 ) -> bool:
     """Take what is ready; False where nothing came before the deadline."""
     ready: Iterable[Any] = wait(list(crew.busy), crew.state.deadline.left_s)
@@ -112,15 +112,15 @@ def _collect(
                     waiting.appendleft(chip)
                 else:
                     bound = float(crew.state.scored()[chip])
-                    found[chip] = failed(chip, crew.state.memories[-1], bound, "its worker died")
+                    results[chip] = failed(chip, crew.state.memories[-1], bound, "its worker died")
             continue
         if chip is not None:
-            found[chip] = evaluated_from(chip, raw)
-            crew.state.known.schedules.update(fresh)
-            if crew.state.known.solved is not None:
-                crew.state.known.solved.update(solved)
-            crew.state.known.asked += requested
-            crew.state.known.placements += placements
+            results[chip] = evaluated_from(chip, raw)
+            crew.state.memo.schedules.update(fresh)
+            if crew.state.memo.solved is not None:
+                crew.state.memo.solved.update(solved)
+            crew.state.memo.requests += requested
+            crew.state.memo.placements += placements
             crew.busy[pipe] = None
     return bool(ready)
 

@@ -191,8 +191,8 @@ def bridge() -> None:
             seen = f"no Ray cluster can be joined at '{address}' ({_said(fault)})"
             raise InputError("--address", seen, remedy) from None
         pipe.send(None)
-        while (asked := pipe.recv()) is not None:
-            common, items, cut, limit_s = asked
+        while (round_ := pipe.recv()) is not None:
+            common, items, cut, limit_s = round_
             if common is not None:
                 crew.begin(common)
             pipe.send(crew.round(items, cut, after(limit_s)))
@@ -228,13 +228,13 @@ def checked_address(text: str) -> str:
 
 def session_of(leader: int) -> list[int]:
     """The processes of a session, where the system shows them; workers have groups of their own."""
-    found = []
+    processes = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             state, _, _, session, *_ = stat.read_text().rpartition(")")[2].split()
             if int(session) == leader and state != "Z":
-                found.append(int(stat.parent.name))
-    return found
+                processes.append(int(stat.parent.name))
+    return processes
 
 
 class RayEngine:
@@ -326,11 +326,11 @@ class RayEngine:
                     failed(chip, state.memories[-1], float(state.scored()[chip]), "its worker died")
                 )
                 continue
-            raw, fresh, asked, placements = answer
+            raw, fresh, requests, placements = answer
             merged.append(evaluated_from(chip, raw))
-            state.known.schedules.update(fresh)
-            state.known.asked += asked
-            state.known.placements += placements
+            state.memo.schedules.update(fresh)
+            state.memo.requests += requests
+            state.memo.placements += placements
         return merged
 
     def close(self) -> None:

@@ -74,6 +74,6 @@ def evaluated_from(chip: int, raw: dict[str, Any]) -> Evaluated:
     )
     score = float("inf") if raw["score"] is None else _number(raw["score"], LEAST)
     lower = float("inf") if raw["lower"] is None else _number(raw["lower"])
-    for one in ran:
-        _number(one.batch_s, LEAST)
+    for run in ran:
+        _number(run.batch_s, LEAST)
     return Evaluated(chip, _whole(raw["hbm"]), score, lower, ran, raw["error"])

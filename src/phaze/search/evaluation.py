@@ -68,7 +68,7 @@ class ChipEvaluation:
     arrays: ChipSet
     tasks: tuple[ModelTask, ...]
     network: int
-    known: ScheduleMemo
+    memo: ScheduleMemo
     energy: Technology | None = None
     layers: dict[tuple[int, int], ExactLayers] = field(default_factory=dict)
     bounded: dict[tuple[int, int], LayerTable] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class ChipEvaluation:
 
     def _costs(self, model: int, graph: int) -> WorkTimes:
         """What the works of a graph take on the chip."""
-        task, works = self.tasks[model], self.known.works.get((model, graph, self.chip))
+        task, works = self.tasks[model], self.memo.works.get((model, graph, self.chip))
         if works is not None:
             return works
         if (model, graph) not in self.works:
@@ -92,7 +92,7 @@ class ChipEvaluation:
             name = b"%d %d %d" % (self.network, *key)
             costs, constants = self._costs(model, graph), task.training.constants
             self.layers[key] = exact_layers(
-                task.graphs[graph], name, self.arrays, constants, self.known, costs
+                task.graphs[graph], name, self.arrays, constants, self.memo, costs
             )
         return self.layers[key]
 
@@ -100,9 +100,9 @@ class ChipEvaluation:
         """What duals prove of the layers of a graph; None where that is no quicker than the exact
         schedules."""
         key, rank_graph = (model, graph), self.tasks[model].graphs[graph]
-        if key in self.layers or rank_graph.has_formula or self.known.scheduler != "exact":
+        if key in self.layers or rank_graph.has_formula or self.memo.scheduler != "exact":
             return None
-        table = self.known.duals.get((model, graph, self.chip), self.bounded.get(key))
+        table = self.memo.duals.get((model, graph, self.chip), self.bounded.get(key))
         if table is None:
             costs = self._costs(model, graph)
             table = self.bounded[key] = layer_bounds(
@@ -117,7 +117,7 @@ class ChipEvaluation:
         proved = self._proved_quickly(model, chosen.graph) if below_s < float("inf") else None
         if proved is None:
             return False
-        self.known.placements += 1
+        self.memo.placements += 1
         return (
             fastest_at(
                 self.problem(model, configuration, hbm, proved), chosen.zeros, task.prices, below_s
@@ -140,7 +140,7 @@ class ChipEvaluation:
         its ZeRO stage."""
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         problem = self.problem(model, configuration, hbm, self.exact(model, chosen.graph).times)
-        self.known.placements += 1
+        self.memo.placements += 1
         return fastest_at(problem, chosen.zeros, task.prices, below_s)
 
     def price(
@@ -252,32 +252,32 @@ class ChipEvaluation:
 
 
 def evaluate(
-    opened: ChipEvaluation,
+    evaluation: ChipEvaluation,
     bounds: list[Floats],
     floors: list[Floats],
     memories: list[int],
     cut: float,
 ) -> Evaluated:
-    """The chip of ``opened``; ``bounds`` on values by model are [configurations, memories],
+    """The chip of ``evaluation``; ``bounds`` on values by model are [configurations, memories],
     ``floors`` on joules [graphs]."""
-    best = Evaluated(opened.chip, memories[-1], float("inf"), float("inf"), ())
+    best = Evaluated(evaluation.chip, memories[-1], float("inf"), float("inf"), ())
     lower = float("inf")
     starts = [np.array([b[:, memory].min() for b in bounds]) for memory in range(len(memories))]
-    scores = [float(opened.scale.score(start)) for start in starts]
+    scores = [float(evaluation.scale.score(start)) for start in starts]
     for memory in sorted(range(len(memories)), key=lambda i: (scores[i], i)):
         bar, lowers, ran = min(cut, best.score), starts[memory].copy(), []
         for model in range(len(bounds)):
-            if float(opened.scale.score(lowers)) > bar:
+            if float(evaluation.scale.score(lowers)) > bar:
                 break
-            run = opened.model(
+            run = evaluation.model(
                 model, memories[memory], bounds[model][:, memory], floors[model], lowers, bar
             )
             if run is None:
                 break
             ran.append(run)
-        lower = min(lower, float(opened.scale.score(lowers)))
+        lower = min(lower, float(evaluation.scale.score(lowers)))
         if len(ran) == len(bounds):
-            score = float(opened.scale.score(np.array([r.value for r in ran])))
+            score = float(evaluation.scale.score(np.array([r.value for r in ran])))
             if score < best.score:
-                best = Evaluated(opened.chip, memories[memory], score, lower, tuple(ran))
+                best = Evaluated(evaluation.chip, memories[memory], score, lower, tuple(ran))
     return Evaluated(best.chip, best.hbm, best.score, min(lower, best.score), best.ran)

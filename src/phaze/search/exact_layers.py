@@ -38,11 +38,11 @@ class ScheduleMemo:
     """
 
     schedules: MutableMapping[bytes, SolvedPass] = field(default_factory=dict)
-    asked: int = 0
+    requests: int = 0
     placements: int = 0
     scheduler: Scheduler = "exact"
     frozen: bool = False
-    kept: list[Schedule] | None = None
+    in_order: list[Schedule] | None = None
     parts: Known | None = None
     solved: SolvedSchedules | None = None
     works: dict[tuple[int, int, int], WorkTimes] = field(default_factory=dict)
@@ -52,35 +52,42 @@ class ScheduleMemo:
     @property
     def sentence(self) -> str:
         """The work done, for people."""
-        if not self.asked:
+        if not self.requests:
             return f"It took {self.placements:,} placements."
-        schedules = f"{len(self.schedules):,} distinct exact schedules ({self.asked:,} requested)"
+        schedules = (
+            f"{len(self.schedules):,} distinct exact schedules ({self.requests:,} requested)"
+        )
         return f"It took {schedules} and {self.placements:,} placements."
 
 
-def _schedule(one: LoweredPass, name: bytes, times: Times, known: ScheduleMemo) -> SolvedPass:
+def _schedule(lowered: LoweredPass, name: bytes, times: Times, memo: ScheduleMemo) -> SolvedPass:
     """Makespan and bound of a pass on one chip, and what it spreads; cores beyond the number of
     operators make no difference."""
-    exact = one.exact(times)
+    exact = lowered.exact(times)
     if exact is not None:
         return float(exact[0]), float(exact[0]), b"", None
-    known.asked += 1
+    memo.requests += 1
     cores = (
-        min(int(times.tensor_cores[0]), len(one.units)),
-        min(int(times.vector_cores[0]), len(one.units)),
+        min(int(times.tensor_cores[0]), len(lowered.units)),
+        min(int(times.vector_cores[0]), len(lowered.units)),
     )
     key = b"%s %d %d " % (name, *cores) + b"".join(
-        own.tobytes() for own in (times.one_core_s, times.spread_s, times.hbm_s)
+        column.tobytes() for column in (times.one_core_s, times.spread_s, times.hbm_s)
     )
-    if key not in known.schedules:
-        if known.frozen:
+    if key not in memo.schedules:
+        if memo.frozen:
             raise OutOfTime
-        limits, scheduler = limits_of(known.scheduler), known.scheduler
-        found = one.schedule(times, 0, limits, known.parts, scheduler, known.solved)
-        known.schedules[key] = (found.makespan_s, found.lower_bound_s, spread_of(found), found)
-        if known.kept is not None:
-            known.kept.append(found)
-    return known.schedules[key]
+        limits, scheduler = limits_of(memo.scheduler), memo.scheduler
+        schedule = lowered.schedule(times, 0, limits, memo.parts, scheduler, memo.solved)
+        memo.schedules[key] = (
+            schedule.makespan_s,
+            schedule.lower_bound_s,
+            spread_of(schedule),
+            schedule,
+        )
+        if memo.in_order is not None:
+            memo.in_order.append(schedule)
+    return memo.schedules[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +107,15 @@ def exact_layers(
     name: bytes,
     chip: ChipSet,
     constants: Constants,
-    known: ScheduleMemo,
+    memo: ScheduleMemo,
     costs: WorkTimes | None = None,
 ) -> ExactLayers:
     """All distinct layers of one graph on one chip, every pass scheduled; ``name`` tells graphs
     apart, ``costs`` as in :func:`phaze.evaluate.layer_table.layer_table`."""
     passes: list[SolvedPass] = []
 
-    def scheduled(one: LoweredPass, times: Times) -> Floats:
-        passes.append(_schedule(one, b"%s %d" % (name, len(passes)), times, known))
+    def scheduled(lowered: LoweredPass, times: Times) -> Floats:
+        passes.append(_schedule(lowered, b"%s %d" % (name, len(passes)), times, memo))
         return np.array([passes[-1][0]])
 
     times = layer_table(graph.layers, chip, constants, scheduled, costs)
@@ -116,7 +123,11 @@ def exact_layers(
     proved = times
     if any(lower_s < makespan_s for makespan_s, lower_s, *_ in passes):
         proved = layer_table(
-            graph.layers, chip, constants, lambda one, own: np.array([next(least)[1]]), costs
+            graph.layers,
+            chip,
+            constants,
+            lambda lowered, layer_times: np.array([next(least)[1]]),
+            costs,
         )
     return ExactLayers(
         times, proved, tuple(solved[2] for solved in passes), tuple(solved[3] for solved in passes)

@@ -68,22 +68,25 @@ def answered(state: SearchState) -> tuple[BestDesign, AnswerParts] | None:
         best = best_of(state)
         return None if best is None else (best, answer_of(state, best))
     offers = [] if state.provisional is None else [state.provisional]
-    state.known.frozen = True
+    state.memo.frozen = True
     try:
         best = best_of(state)
         if best is not None and best.score <= min(
-            (one.score for one in offers), default=best.score
+            (entry.score for entry in offers), default=best.score
         ):
             return best, answer_of(state, best)
     except OutOfTime:
         again = relisted(
             state,
-            min((one for one in state.evaluated.values() if one.ran), key=lambda one: one.score),
+            min(
+                (entry for entry in state.evaluated.values() if entry.ran),
+                key=lambda entry: entry.score,
+            ),
         )
         offers += [] if again is None else [again]
     if not offers:
         return None
-    design = min(offers, key=lambda one: one.score)
+    design = min(offers, key=lambda entry: entry.score)
     best = BestDesign(design.chip, design.hbm, design.score, design.ran)
     return best, answer_of(state, best, provisional=True)
 
@@ -104,7 +107,7 @@ def run_in(
     crew = workers(engine) if isinstance(engine, int) else engine
     refuse_another(folder_for(folder), papers)
     with SqliteJournal(folder / JOURNAL, job.digest, code) as journal:
-        journalled = journal.known()
+        journalled = journal.evaluated()
         require_evaluated(journal.path, journalled.values(), job)
         write_papers(folder, papers)
         state = search(
@@ -126,7 +129,7 @@ def run_in(
         closed = closed_chips(state, score)
         journal.finish(closed)
         certificate = certificate_of(
-            closed, evaluated, score, job.gap, state.opened.left_out, state.boxed
+            closed, evaluated, score, job.gap, state.chips.left_out, state.boxed
         )
         document = result_view(job, parts.document, certificate, code)
         texts = {RESULT: written(document)}

@@ -70,7 +70,7 @@ def first_bounds(state: SearchState, index: Integers) -> None:
 def listed(state: SearchState, chip: int) -> ChipEvaluation:
     """A chip to be priced by list schedules."""
     return opened(
-        state.common(), state.item(chip), ScheduleMemo(state.known.listed, scheduler="list")
+        state.common(), state.item(chip), ScheduleMemo(state.memo.listed, scheduler="list")
     )
 
 
@@ -114,14 +114,14 @@ def first_design(state: SearchState) -> Evaluated | None:
     return None
 
 
-def relisted(state: SearchState, found: Evaluated) -> Evaluated | None:
+def relisted(state: SearchState, design: Evaluated) -> Evaluated | None:
     """A design that was evaluated, by list schedules: for one that was resumed, whose exact ones
     are not at hand."""
-    pricing, ran = listed(state, found.chip), list[ModelRun]()
-    for model, run in enumerate(found.ran):
-        priced = pricing.price(model, run.configuration, found.hbm)
+    pricing, ran = listed(state, design.chip), list[ModelRun]()
+    for model, run in enumerate(design.ran):
+        priced = pricing.price(model, run.configuration, design.hbm)
         value = float(
-            state.rates.at(found.hbm, found.chip).value(
+            state.rates.at(design.hbm, design.chip).value(
                 np.asarray(priced.batch_s), priced.dynamic_j
             )
         )
@@ -129,8 +129,8 @@ def relisted(state: SearchState, found: Evaluated) -> Evaluated | None:
             return None
         ran.append(ModelRun(run.configuration, priced.batch_s, priced.dynamic_j, value, 0.0))
     return Evaluated(
-        found.chip,
-        found.hbm,
+        design.chip,
+        design.hbm,
         float(state.scale.score(np.array([r.value for r in ran]))),
         0.0,
         tuple(ran),
@@ -146,11 +146,11 @@ def better_design(state: SearchState, bounds: list[Floats]) -> Evaluated | None:
     return had if design is None or (had is not None and had.score <= design.score) else design
 
 
-def stop(state: SearchState, bounded: bool, kept: Mapping[int, Evaluated]) -> None:
+def stop(state: SearchState, bounded: bool, evaluated: Mapping[int, Evaluated]) -> None:
     """The time is up: what is known of all chips are their bounds, if they were worked out, and
     what a journal has."""
     state.stopped = True
-    state.evaluated.update(kept)
+    state.evaluated.update(evaluated)
     if bounded:
         return
     if state.provisional is None:

@@ -90,9 +90,9 @@ class PrunedChip(NamedTuple):
 class Journal(Protocol):
     """Where evaluated chips are kept between runs."""
 
-    def known(self) -> dict[int, Evaluated]: ...
+    def evaluated(self) -> dict[int, Evaluated]: ...
 
-    def add(self, found: Iterable[Evaluated]) -> None: ...
+    def add(self, results: Iterable[Evaluated]) -> None: ...
 
     def note(self, key: str, text: str) -> None: ...
 
@@ -147,13 +147,13 @@ class SqliteJournal:
                     "give another --out",
                 )
 
-    def known(self) -> dict[int, Evaluated]:
+    def evaluated(self) -> dict[int, Evaluated]:
         """Every chip evaluated so far."""
         return self._known
 
-    def add(self, found: Iterable[Evaluated]) -> None:
+    def add(self, chips_evaluated: Iterable[Evaluated]) -> None:
         """Keep a round, all of it or nothing."""
-        results = list(found)
+        results = list(chips_evaluated)
         rows = [
             (result.chip, json.dumps(result.document(), separators=(",", ":")))
             for result in results
@@ -208,19 +208,19 @@ class NumberedJournal:
     space by place."""
 
     journal: Journal
-    opened: SpaceChips
+    chips: SpaceChips
 
-    def known(self) -> dict[int, Evaluated]:
+    def evaluated(self) -> dict[int, Evaluated]:
         """Every chip evaluated so far that is one of them."""
         places = (
-            (self.opened.index_of(number), result)
-            for number, result in self.journal.known().items()
+            (self.chips.index_of(number), result)
+            for number, result in self.journal.evaluated().items()
         )
         return {index: replace(result, chip=index) for index, result in places if index is not None}
 
-    def add(self, found: Iterable[Evaluated]) -> None:
+    def add(self, results: Iterable[Evaluated]) -> None:
         """Keep a round."""
-        self.journal.add(replace(result, chip=self.opened.number(result.chip)) for result in found)
+        self.journal.add(replace(result, chip=self.chips.number(result.chip)) for result in results)
 
     def note(self, key: str, text: str) -> None:
         """Keep a text."""

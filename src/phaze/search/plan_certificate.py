@@ -150,10 +150,10 @@ def plan_papers(
         for one in task.configurations
         if (one.graph, one.shard) == (place, shard) and zero in one.zeros
     ]
-    memo = ScheduleMemo(kept=[])
+    memo = ScheduleMemo(in_order=[])
     if needs_schedules(task):
         layers_on(task, place, request.setting.chip, None, (memo, b""))
-    witness = model_witness(task, ways[0], memo.kept or [], table)
+    witness = model_witness(task, ways[0], memo.in_order or [], table)
     certificate = {
         **heading(Papers("", problem, text)),
         "best": best.plan.batch_s,

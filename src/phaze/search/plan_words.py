@@ -36,8 +36,8 @@ def shared_words(row: Mapping[str, Any]) -> list[str]:
     """Ranks that share a sequence, experts or state, where a plan has some; ``row`` has its
     replicas."""
     names = {"context": "CP", "expert": "EP", "expert_tensor": "ETP"}
-    found = [f"{name} {row[key]}" for key, name in names.items() if (row.get(key) or 1) > 1]
-    return found + ([f"hybrid sharding over {_sharers(row)}"] if row.get("shard") else [])
+    words = [f"{name} {row[key]}" for key, name in names.items() if (row.get(key) or 1) > 1]
+    return words + ([f"hybrid sharding over {_sharers(row)}"] if row.get("shard") else [])
 
 
 def _sharers(row: Mapping[str, Any]) -> str:
@@ -59,8 +59,8 @@ def state_words(row: Mapping[str, Any]) -> str:
 
 def offload_words(row: Mapping[str, Any]) -> str:
     """What waits in the memory of the host; empty where nothing does."""
-    held = row.get("offloaded_bytes")
-    return f"activations offloaded to host: {held / 1e9:,.3g} GB a device" if held else ""
+    offloaded = row.get("offloaded_bytes")
+    return f"activations offloaded to host: {offloaded / 1e9:,.3g} GB a device" if offloaded else ""
 
 
 def precision_words(precision: str) -> str:

@@ -42,17 +42,17 @@ def _figures(
 ) -> dict[str, dict[str, Any]]:
     return {
         "peak_flops_per_mm2": _figure(
-            chip.peak_flops / area_mm2, shipped.near, lambda one: one.flops_per_mm2, True
+            chip.peak_flops / area_mm2, shipped.near, lambda product: product.flops_per_mm2, True
         ),
         "peak_flops_per_w": _figure(
-            chip.peak_flops / design_w, shipped.near, lambda one: one.flops_per_w
+            chip.peak_flops / design_w, shipped.near, lambda product: product.flops_per_w
         ),
         "design_w_per_mm2": _figure(
-            design_w / area_mm2, shipped.near, lambda one: one.watts_per_mm2, True
+            design_w / area_mm2, shipped.near, lambda product: product.watts_per_mm2, True
         ),
-        "clock_hz": _figure(chip.clock_hz, shipped.every, lambda one: one.clock),
+        "clock_hz": _figure(chip.clock_hz, shipped.every, lambda product: product.clock),
         "hbm_bytes_per_s": _figure(
-            chip.hbm.bandwidth_bytes_per_s, shipped.every, lambda one: one.hbm or 0.0
+            chip.hbm.bandwidth_bytes_per_s, shipped.every, lambda product: product.hbm or 0.0
         ),
     }
 
@@ -70,13 +70,13 @@ WORDS: Mapping[str, tuple[str, str, float]] = MappingProxyType(
 
 def _warning(name: str, figure: dict[str, Any]) -> str:
     value, shipped, scale = WORDS[name]
-    said = (
+    texts = (
         value.format(value=figure["value"] / scale),
         shipped.format(shipped=figure["shipped"] / scale),
     )
     most, least = ("up to ", "at least ") if figure["shipped_is_lower_bound"] else ("", "")
     times = f"{most}{figure['ratio']:.1f} times the most shipped"
-    return f"{said[0]} is {times} ({figure['shipped_chip']}, {least}{said[1]})"
+    return f"{texts[0]} is {times} ({figure['shipped_chip']}, {least}{texts[1]})"
 
 
 def plausibility_of(chip: Chip) -> dict[str, Any]:
@@ -100,10 +100,10 @@ def plausibility_of(chip: Chip) -> dict[str, Any]:
     }
 
 
-def axis_ends(opened: SpaceChips, number: int) -> list[dict[str, Any]]:
+def axis_ends(chips: SpaceChips, number: int) -> list[dict[str, Any]]:
     """Axes at whose end a chip stands: a space that goes further may have a better one."""
-    values, ends = opened.axis_values(), list[dict[str, Any]]()
-    for name, points in opened.space.axis_points().items():
+    values, ends = chips.axis_values(), list[dict[str, Any]]()
+    for name, points in chips.space.axis_points().items():
         value = values[name][number]
         if len(points) > 1 and value in (points[0], points[-1]):
             ends.append(

@@ -68,7 +68,7 @@ def both(*watches: Callable[[Standing], None]) -> Callable[[Standing], None]:
     """What tells all of them."""
 
     def watch(standing: Standing) -> None:
-        for one in watches:
-            one(standing)
+        for observer in watches:
+            observer(standing)
 
     return watch

@@ -33,8 +33,8 @@ class PrunedChips(Sequence[PrunedChip]):
         last = min(end, len(self))
         named = range(start, last) if self.numbers is None else self.numbers[start:last].tolist()
         reasons, steps = (
-            map(words.__getitem__, own[start:last].tolist())
-            for words, own in ((REASONS, self.reasons), (STEPS, self.steps))
+            map(words.__getitem__, codes[start:last].tolist())
+            for words, codes in ((REASONS, self.reasons), (STEPS, self.steps))
         )
         bounds = [
             None if bound == float("inf") else bound for bound in self.bounds[start:last].tolist()
@@ -51,11 +51,11 @@ class PrunedChips(Sequence[PrunedChip]):
             yield from self._some(start, start + BATCH)
 
     @overload
-    def __getitem__(self, at: int) -> PrunedChip: ...
+    def __getitem__(self, place: int) -> PrunedChip: ...
     @overload
-    def __getitem__(self, at: slice) -> list[PrunedChip]: ...
-    def __getitem__(self, at: int | slice) -> PrunedChip | list[PrunedChip]:
-        if isinstance(at, slice):
-            return [self[chip] for chip in range(*at.indices(len(self)))]
-        chip = range(len(self))[at]
+    def __getitem__(self, place: slice) -> list[PrunedChip]: ...
+    def __getitem__(self, place: int | slice) -> PrunedChip | list[PrunedChip]:
+        if isinstance(place, slice):
+            return [self[chip] for chip in range(*place.indices(len(self)))]
+        chip = range(len(self))[place]
         return next(self._some(chip, chip + 1))

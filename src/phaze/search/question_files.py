@@ -59,9 +59,9 @@ class Recorder:
         return self.texts[path], "standard input" if path == "-" else path
 
 
-def copy_name(at: int, path: str) -> str:
+def copy_name(number: int, path: str) -> str:
     """What the copy of a file is called: a number, and what of its name is plain."""
-    return f"{at}-{re.sub('[^A-Za-z0-9._-]', '_', Path(path).name)[-60:] or '_'}"
+    return f"{number}-{re.sub('[^A-Za-z0-9._-]', '_', Path(path).name)[-60:] or '_'}"
 
 
 def texts_of(papers: Papers) -> dict[str, str]:
@@ -115,31 +115,33 @@ def differences(old: str, new: str, words: str = "{key} is {new} and was {old}")
         for key in dict.fromkeys([*before, *after])
         if before.get(key, "-") != after.get(key, "-")
     ]
-    said = [
+    sentences = [
         words.format(
             key=key, new=repr(after.get(key, "-"))[:60], old=repr(before.get(key, "-"))[:60]
         )
         for key in changed[:SHOWN]
     ]
-    more = len(changed) - len(said)
-    return "; ".join(said) + (f"; and {more} more" if more else "")
+    more = len(changed) - len(sentences)
+    return "; ".join(sentences) + (f"; and {more} more" if more else "")
 
 
 def unlike(folder: Path, papers: Papers) -> list[str]:
     """What of a folder is not as its study and the copies of its files have it."""
-    found = []
+    faults = []
     for name, text in ((PROBLEM, papers.problem), (GRAPHS, papers.graphs)):
         path = folder / name
         if not path.is_file():
-            found.append(f"{name}: there is none")
-        elif (kept := read_text(str(path))[0]) != text:
+            faults.append(f"{name}: there is none")
+        elif (stored := read_text(str(path))[0]) != text:
             words = (
-                differences(text, kept, "{key} is {new}, and {old} by " + STUDY)
+                differences(text, stored, "{key} is {new}, and {old} by " + STUDY)
                 if name == PROBLEM
                 else ""
             )
-            found.append(f"{name}: it is not what {STUDY} and {FILES} say{words and f' ({words})'}")
-    return found
+            faults.append(
+                f"{name}: it is not what {STUDY} and {FILES} say{words and f' ({words})'}"
+            )
+    return faults
 
 
 def refuse_another(folder: Path, papers: Papers) -> None:

@@ -56,8 +56,8 @@ class RankGraph:
     def degrees(self) -> dict[str, int | str]:
         """How many ranks share a sequence and how, and share out the experts, as far as it is more
         than one."""
-        found = {key: getattr(self.model, key) for key in DEGREES}
-        return {key: value for key, value in found.items() if value != DEGREES[key]}
+        degrees = {key: getattr(self.model, key) for key in DEGREES}
+        return {key: value for key, value in degrees.items() if value != DEGREES[key]}
 
     @property
     def attention(self) -> Attention:
@@ -111,7 +111,7 @@ def graph_on(graph: RankGraph, machine: Machine) -> RankGraph:
 def block_model(model: Model) -> Model:
     """The most repeated layer of a model as a model of its own, called once; the first of
     equals."""
-    kind = max(range(len(model.layers)), key=lambda at: (model.count(at), -at))
+    kind = max(range(len(model.layers)), key=lambda index: (model.count(index), -index))
     call = next(call for call in model.calls if call.layer == kind)
     return replace(
         model, layers=(model.layers[kind],), calls=(replace(call, layer=0),), edges=(), ties=()

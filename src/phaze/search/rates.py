@@ -54,11 +54,11 @@ def _a_second(making: Floats, terms: Terms) -> Floats:
     return making / (terms.lifetime_years * HOURS_PER_YEAR * 3600.0)
 
 
-def _allowed(opened: Rated, hbm_bytes: list[int]) -> Floats:
+def _allowed(chips: Rated, hbm_bytes: list[int]) -> Floats:
     """1 where a chip may have a memory, else infinite, [memories, chips]."""
-    if not opened.space.memory_limited:
-        return np.broadcast_to(1.0, (len(hbm_bytes), len(opened)))
-    return np.where(np.stack([opened.allowed(size) for size in hbm_bytes]), 1.0, np.inf)
+    if not chips.space.memory_limited:
+        return np.broadcast_to(1.0, (len(hbm_bytes), len(chips)))
+    return np.where(np.stack([chips.allowed(size) for size in hbm_bytes]), 1.0, np.inf)
 
 
 def alike(allowed: NDArray[np.bool_]) -> Iterator[tuple[Integers, Integers]]:
@@ -68,24 +68,22 @@ def alike(allowed: NDArray[np.bool_]) -> Iterator[tuple[Integers, Integers]]:
         yield np.arange(len(allowed)), np.arange(allowed.shape[1])
         return
     kinds, of = np.unique(allowed, axis=1, return_inverse=True)
-    for at in range(kinds.shape[1]):
-        if kinds[:, at].any():
-            yield np.flatnonzero(kinds[:, at]), np.flatnonzero(of.ravel() == at)
+    for kind in range(kinds.shape[1]):
+        if kinds[:, kind].any():
+            yield np.flatnonzero(kinds[:, kind]), np.flatnonzero(of.ravel() == kind)
 
 
-def rates_of(objective: Objective, opened: Rated, hbm_bytes: list[int], devices: int) -> Rates:
+def rates_of(objective: Objective, chips: Rated, hbm_bytes: list[int], devices: int) -> Rates:
     """The rates of every memory and chip."""
-    terms, allowed = load_terms(), _allowed(opened, hbm_bytes)
+    terms, allowed = load_terms(), _allowed(chips, hbm_bytes)
     weight, delays = _weight(objective, terms), objective.delays
     if objective.kind == "throughput":
         return Rates(allowed, weight, delays)
-    rate = np.broadcast_to(devices * opened.static_w() * weight, allowed.shape)
+    rate = np.broadcast_to(devices * chips.static_w() * weight, allowed.shape)
     if objective.needs_hbm:
-        making = (
-            opened.making_usd if objective.kind == "throughput_per_usd" else opened.making_kgco2e
-        )
-        made = np.stack([making(size) for size in hbm_bytes])
-        rate = rate + devices * _a_second(made, terms)
+        making = chips.making_usd if objective.kind == "throughput_per_usd" else chips.making_kgco2e
+        manufacture = np.stack([making(size) for size in hbm_bytes])
+        rate = rate + devices * _a_second(manufacture, terms)
     return Rates(np.asarray(rate * allowed), weight, delays)
 
 
@@ -100,8 +98,8 @@ def chip_rates(objective: Objective, chip: Chip, devices: int) -> Rates:
             "objective.baseline", f"{chip.name} names no technology", "choose a chip that does"
         )
     rate = devices * figures.static_w * weight
-    made = manufacturing_of(chip, terms) if objective.needs_hbm else None
-    if made is not None:
-        making = made.usd if objective.kind == "throughput_per_usd" else made.kgco2e
+    manufacture = manufacturing_of(chip, terms) if objective.needs_hbm else None
+    if manufacture is not None:
+        making = manufacture.usd if objective.kind == "throughput_per_usd" else manufacture.kgco2e
         rate += devices * float(_a_second(np.asarray(making), terms))
     return Rates(np.asarray(rate), weight, objective.delays)

@@ -16,7 +16,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.common: Common | None = None
-        self.known = ScheduleMemo()
+        self.memo = ScheduleMemo()
 
     def warm(self) -> None:
         """Load the kernels; a machine that has none compiled compiles them now."""
@@ -35,19 +35,19 @@ class Worker:
 
     def begin(self, common: Common) -> None:
         """Another search."""
-        self.common, self.known = common, ScheduleMemo()
+        self.common, self.memo = common, ScheduleMemo()
 
     def learn(self, *news: list[tuple[bytes, SolvedPass]]) -> None:
         """Schedules that others have found."""
         for new in news:
-            self.known.schedules.update(new)
+            self.memo.schedules.update(new)
 
     def open(self, item: WorkItem, cut: float) -> Answered:
         """One chip: its document, its fresh schedules, and counts of the work."""
         if self.common is None:
             raise AssertionError("a search begins first")
-        known = self.known
-        before, asked, placements = len(known.schedules), known.asked, known.placements
-        found = evaluate_item(self.common, item, cut, known)
-        fresh = list(known.schedules.items())[before:]
-        return found.document(), fresh, known.asked - asked, known.placements - placements
+        memo = self.memo
+        before, requests, placements = len(memo.schedules), memo.requests, memo.placements
+        evaluated = evaluate_item(self.common, item, cut, memo)
+        fresh = list(memo.schedules.items())[before:]
+        return evaluated.document(), fresh, memo.requests - requests, memo.placements - placements

@@ -82,16 +82,16 @@ def layers_on(
     graph: int,
     chip: Chip,
     table: Technology | None,
-    known: tuple[ScheduleMemo, bytes] | None = None,
+    remembered: tuple[ScheduleMemo, bytes] | None = None,
     scheduler: Scheduler = "exact",
     costs: WorkTimes | None = None,
     operators: OperatorJoules | None = None,
 ) -> ReferenceLayers:
-    """The layers of one graph on a chip; ``known`` are schedules and the graph's name in them,
+    """The layers of one graph on a chip; ``remembered`` are schedules and the graph's name in them,
     where there is no time to find them anew, ``costs`` what its works take and ``operators`` their
     joules, where that is known."""
     rank_graph, constants = task.graphs[graph], task.training.setting(chip).constants
-    memo, name = (ScheduleMemo(scheduler=scheduler), b"") if known is None else known
+    memo, name = (ScheduleMemo(scheduler=scheduler), b"") if remembered is None else remembered
     arrays = chip_set([chip])
     exact = exact_layers(rank_graph, name, arrays, constants, memo, costs)
     joules = (
@@ -137,7 +137,7 @@ def _chosen(
         (problem_at_zero, choose(problem_at_zero, task.prices)) for problem_at_zero in at_zeros
     ]
     plans_there = [(problem_at_zero, plan) for problem_at_zero, plan in plans if plan is not None]
-    return min(plans_there, key=lambda one: one[1].batch_s, default=None)
+    return min(plans_there, key=lambda choice: choice[1].batch_s, default=None)
 
 
 def _device_floor(task: ModelTask, graph: RankGraph, layers: ReferenceLayers) -> float:
@@ -297,22 +297,22 @@ def best_offer(
     return offer
 
 
-def way_of(task: ModelTask, said: Mapping[str, object]) -> Configuration | None:
+def way_of(task: ModelTask, row: Mapping[str, object]) -> Configuration | None:
     """The configuration that a model's table in a result names."""
-    wanted = (said["microbatch"], said["tensor"], said["recompute"])
+    wanted = (row["microbatch"], row["tensor"], row["recompute"])
     for configuration in task.configurations:
         graph = task.graphs[configuration.graph]
-        if (graph.microbatch, graph.width, configuration.recompute) != wanted or said[
+        if (graph.microbatch, graph.width, configuration.recompute) != wanted or row[
             "zero"
         ] not in configuration.zeros:
             continue
         spread, attention = graph.model.sequence_parallel, graph.attention
         degrees = [
-            said.get(key, usual) == getattr(graph.model, key) for key, usual in DEGREES.items()
+            row.get(key, usual) == getattr(graph.model, key) for key, usual in DEGREES.items()
         ]
-        if not all(degrees) or said.get("shard", 0) != configuration.shard:
+        if not all(degrees) or row.get("shard", 0) != configuration.shard:
             continue
-        if spread == said.get("sequence_parallel", spread) and attention == said.get(
+        if spread == row.get("sequence_parallel", spread) and attention == row.get(
             "attention", attention
         ):
             return configuration
@@ -328,4 +328,4 @@ def least_shortage(task: ModelTask, hbm_bytes: float) -> tuple[float, Shortage] 
         shortage = shortage_of(pattern_of(task, configuration, hbm_bytes), task.prices)
         stage = shortage.tightest
         shortages.append((float("inf") if stage is None else stage.memory.total_bytes, shortage))
-    return min(shortages, key=lambda one: one[0])
+    return min(shortages, key=lambda entry: entry[0])

@@ -32,16 +32,16 @@ class Plain:
 
     job: SearchJob
     scale: Scale
-    opened: SpaceChips
+    chips: SpaceChips
     networks: Networks
 
     def rates(self, chip: int, hbm: int) -> Rates:
         """The rates of a chip and memory, by the formulas for one chip; infinite where it may not
         have it."""
-        value, most = self.opened.chip(chip, self.job.hbm_bytes[hbm]), self.job.space.limits["usd"]
+        value, most = self.chips.chip(chip, self.job.hbm_bytes[hbm]), self.job.space.limits["usd"]
         rates = chip_rates(self.job.objective, value, self.job.models[0].training.devices)
-        made = None if most is None else manufacturing_of(value, load_terms())
-        dear = most is not None and (made is None or made.usd > most * (1 + 1e-12))
+        manufacture = None if most is None else manufacturing_of(value, load_terms())
+        dear = most is not None and (manufacture is None or manufacture.usd > most * (1 + 1e-12))
         # A chip of clusters has the memory of its stacks and no other.
         other = value.hbm.size_bytes != self.job.hbm_bytes[hbm]
         return replace(rates, rate=np.asarray(np.inf)) if dear or other else rates
@@ -49,14 +49,14 @@ class Plain:
     @property
     def energy(self) -> Technology | None:
         """The energies of the space's chips, where they count."""
-        return self.opened.space.technology if self.job.objective.needs_energy else None
+        return self.chips.space.technology if self.job.objective.needs_energy else None
 
     def values(
         self, chip: int, memories: Sequence[int], cut: float = float("inf")
     ) -> list[list[float]]:
         """The models' values on a chip with each of some memories: every pass scheduled, every
         configuration placed; above ``cut`` that at least, for one model where time alone counts."""
-        value = self.opened.chip(chip, self.job.hbm_bytes[-1])
+        value = self.chips.chip(chip, self.job.hbm_bytes[-1])
         models = [self._scheduled(task, value) for task in self.networks.tasks_of(chip)]
         every = []
         for hbm in memories:
@@ -83,10 +83,10 @@ class Plain:
     def exact(self, chip: int, memories: Sequence[int], cut: float = float("inf")) -> list[float]:
         """The score of a chip with each of some memories, or ``cut`` where that is less and there
         is one model."""
-        found = [
+        scores = [
             float(self.scale.score(np.array(values))) for values in self.values(chip, memories, cut)
         ]
-        return [min(score, cut) for score in found] if len(self.job.models) == 1 else found
+        return [min(score, cut) for score in scores] if len(self.job.models) == 1 else scores
 
     def fits(self, task: ModelTask, configuration: Configuration, hbm_bytes: int) -> bool:
         """Whether a configuration of a model fits into a memory, whatever its layers take."""
@@ -98,6 +98,6 @@ class Plain:
         return self.job.memories(self.job.objective.needs_energy)
 
 
-def plain_of(job: SearchJob, scale: Scale, opened: SpaceChips) -> Plain:
+def plain_of(job: SearchJob, scale: Scale, chips: SpaceChips) -> Plain:
     """The plain path, with the models on every link of the space."""
-    return Plain(job, scale, opened, networks_of(job.models, job.space, opened.link_bytes_per_s))
+    return Plain(job, scale, chips, networks_of(job.models, job.space, chips.link_bytes_per_s))

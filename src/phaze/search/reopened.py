@@ -37,34 +37,34 @@ def rows_in(journal: Path, space: Space) -> tuple[SpaceChips, list[PrunedChip], 
     return chips, [row._replace(chip=place) for place, row in enumerate(closed)], renumbered
 
 
-def place_of(opened: SpaceChips, number: int, where: str) -> int:
+def place_of(chips: SpaceChips, number: int, where: str) -> int:
     """The place of the chip that a document calls by a number."""
-    place = opened.index_of(number)
+    place = chips.index_of(number)
     if place is None:
         raise InputError(
             where,
-            f"its chip {number:,} is none of the {opened.total:,} of its space",
+            f"its chip {number:,} is none of the {chips.total:,} of its space",
             "search again",
         )
     return place
 
 
-def _fits(one: Evaluated, job: SearchJob, several: bool) -> bool:
+def _fits(row: Evaluated, job: SearchJob, several: bool) -> bool:
     """Whether memory and configurations of a row are some of the job's; ``several``: any number of
     configurations, numbered through all its models."""
-    if not 0 <= one.hbm < len(job.hbm_bytes):
+    if not 0 <= row.hbm < len(job.hbm_bytes):
         return False
     models = job.models
     if several:
         return all(
             0 <= ran.configuration < sum(len(task.configurations) for task in models)
-            for ran in one.ran
+            for ran in row.ran
         )
-    if one.ran and len(one.ran) != len(models):
+    if row.ran and len(row.ran) != len(models):
         return False
     return all(
         0 <= ran.configuration < len(task.configurations)
-        for ran, task in zip(one.ran, models, strict=False)
+        for ran, task in zip(row.ran, models, strict=False)
     )
 
 

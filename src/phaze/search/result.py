@@ -45,14 +45,16 @@ from phaze.search.task import Configuration, ModelTask, SearchJob
 SCHEMA = "phaze.result/1"
 
 
-def chip_document(opened: SpaceChips, best: BestDesign, hbm_bytes: Sequence[int]) -> dict[str, Any]:
+def chip_document(
+    space_chips: SpaceChips, best: BestDesign, hbm_bytes: Sequence[int]
+) -> dict[str, Any]:
     """The chip, field by field."""
-    chip = opened.chip(best.chip, hbm_bytes[best.hbm])
+    chip = space_chips.chip(best.chip, hbm_bytes[best.hbm])
     figures, manufacturing = estimates_of(chip), manufacturing_of(chip, load_terms())
     if figures is None or manufacturing is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
     return {
-        "number": opened.number(best.chip),
+        "number": space_chips.number(best.chip),
         "name": chip.name,
         "tensor_cores": chip.tensor_cores,
         "rows": chip.clusters.rows,
@@ -67,7 +69,7 @@ def chip_document(opened: SpaceChips, best: BestDesign, hbm_bytes: Sequence[int]
         "hbm_bytes_per_s": chip.hbm.bandwidth_bytes_per_s,
         "link_bytes_per_s": chip.links.bandwidth_bytes_per_s,
         "clock_hz": chip.clock_hz,
-        "area_mm2": float(opened.area_mm2[best.chip]),
+        "area_mm2": float(space_chips.area_mm2[best.chip]),
         "design_power_w": figures.design_w,
         "making_usd": manufacturing.usd,
         "making_kgco2e": manufacturing.kgco2e,
@@ -105,15 +107,15 @@ def model_document(
     task: ModelTask,
     configuration: Configuration,
     chip: Chip,
-    known: tuple[ScheduleMemo, bytes] | None = None,
+    remembered: tuple[ScheduleMemo, bytes] | None = None,
     scheduler: Scheduler = "exact",
 ) -> dict[str, Any]:
-    """One model on the chip: its configuration, plan, layers, throughput and energy; ``known`` and
+    """One model on the chip: its configuration, plan, layers, throughput and energy; ``remembered`` and
     ``scheduler`` as of layers_on."""
     figures, graph, training = estimates_of(chip), task.graphs[configuration.graph], task.training
     if figures is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
-    layers = layers_on(task, configuration.graph, chip, figures.technology, known, scheduler)
+    layers = layers_on(task, configuration.graph, chip, figures.technology, remembered, scheduler)
     placed = placed_on(task, configuration, layers, chip.hbm.size_bytes, figures.technology)
     if placed.plan is None:
         raise AssertionError(f"{task.name}: the answer's plan does not fit")
@@ -159,7 +161,7 @@ def _known(
     if not state.stopped:
         return None
     graph = state.networks.tasks_of(chip)[model].configurations[ran.configuration].graph
-    return state.known, b"%d %d %d" % (state.networks.of[chip], model, graph)
+    return state.memo, b"%d %d %d" % (state.networks.of[chip], model, graph)
 
 
 def objective_document(
@@ -193,24 +195,24 @@ def _values(job: SearchJob, chip: Chip, models: Sequence[Mapping[str, Any]]) -> 
 def answer_view(
     job: SearchJob,
     scale: Scale,
-    opened: SpaceChips,
+    chips: SpaceChips,
     tasks: Sequence[ModelTask],
     chosen: tuple[int, int],
     configurations: Sequence[Configuration],
-    known: Sequence[tuple[ScheduleMemo, bytes] | None] | None = None,
+    remembered: Sequence[tuple[ScheduleMemo, bytes] | None] | None = None,
     provisional: bool = False,
 ) -> dict[str, Any]:
     """All of an answer but its proof: ``chosen`` are chip and memory, ``configurations`` those of
     the models.
 
-    ``known`` are schedules by model, as of :func:`phaze.search.reference.layers_on`.
+    ``remembered`` are schedules by model, as of :func:`phaze.search.reference.layers_on`.
     ``provisional``: list schedules, and the answer says so (:mod:`phaze.search.initial_incumbent`).
 
     All of it follows from these by the plain path, so that nothing of it needs to be believed.
     """
     number, hbm = chosen
-    chip = opened.chip(number, job.hbm_bytes[hbm])
-    schedules = [None] * len(configurations) if known is None else known
+    chip = chips.chip(number, job.hbm_bytes[hbm])
+    schedules = [None] * len(configurations) if remembered is None else remembered
     scheduler: Scheduler = "list" if provisional else "exact"
     models = [
         with_figures(
@@ -224,13 +226,13 @@ def answer_view(
     ]
     values, cluster = _values(job, chip, models), job.cluster_on(chip)
     return {
-        "chip": chip_document(opened, BestDesign(number, hbm, 0.0, ()), job.hbm_bytes),
+        "chip": chip_document(chips, BestDesign(number, hbm, 0.0, ()), job.hbm_bytes),
         "cluster": None if cluster is None else network_document(cluster, chip),
         "models": models,
         "objective": objective_document(job, scale, float(scale.score(np.array(values))), values),
-        "setting": setting_document(job, opened, chip),
+        "setting": setting_document(job, chips, chip),
         "plausibility": plausibility_of(chip),
-        **({"at_ends": axis_ends(opened, number)} if states_clusters(chip) else {}),
+        **({"at_ends": axis_ends(chips, number)} if states_clusters(chip) else {}),
         **({"provisional": True} if provisional else {}),
     }
 
@@ -278,19 +280,22 @@ def answer_of(state: SearchState, best: BestDesign, provisional: bool = False) -
         task.configurations[ran.configuration] for task, ran in zip(tasks, best.ran, strict=True)
     )
     scheduler: Scheduler = "list" if provisional else "exact"
-    solved = state.known.solved
+    solved = state.memo.solved
     fresh = [
-        (ScheduleMemo(scheduler=scheduler, kept=[], solved=solved), b"") for _ in configurations
+        (ScheduleMemo(scheduler=scheduler, in_order=[], solved=solved), b"") for _ in configurations
     ]
     remembered = [
         None if provisional else _known(state, best.chip, model, ran)
         for model, ran in enumerate(best.ran)
     ]
-    schedules = [new if own is None else own for own, new in zip(remembered, fresh, strict=True)]
+    schedules = [
+        new if schedule is None else schedule
+        for schedule, new in zip(remembered, fresh, strict=True)
+    ]
     answer = answer_view(
         state.job,
         state.scale,
-        state.opened,
+        state.chips,
         tasks,
         (best.chip, best.hbm),
         configurations,
@@ -304,4 +309,6 @@ def answer_of(state: SearchState, best: BestDesign, provisional: bool = False) -
     for plain, searched in (*pairs, (answer["objective"]["score"], best.score)):
         if abs(plain - searched) > 1e-9 * searched:
             raise DisagreementError(f"{state.job.name}: the reference path and the search disagree")
-    return AnswerParts(answer, tasks, configurations, tuple(memo.kept or [] for memo, _ in fresh))
+    return AnswerParts(
+        answer, tasks, configurations, tuple(memo.in_order or [] for memo, _ in fresh)
+    )

@@ -239,7 +239,7 @@ def _require_certified(result: dict[str, Any], folder: Path, where: str) -> None
         )
 
 
-def require_of_job(result: dict[str, Any], job: SearchJob, opened: SpaceChips, where: str) -> None:
+def require_of_job(result: dict[str, Any], job: SearchJob, chips: SpaceChips, where: str) -> None:
     """Refuse an answer that is not of this job: other models, other layers, a chip outside the
     space."""
     named, wanted = (
@@ -248,11 +248,11 @@ def require_of_job(result: dict[str, Any], job: SearchJob, opened: SpaceChips, w
     )
     if named != wanted:
         raise InputError(where, f"it has the models {named} and its study {wanted}", "search again")
-    if opened.index_of(result["chip"]["number"]) is None or result["certificate"]["chips"] < len(
-        opened
+    if chips.index_of(result["chip"]["number"]) is None or result["certificate"]["chips"] < len(
+        chips
     ):
         raise InputError(
-            where, f"its chip is none of the {opened.total:,} of its space", "search again"
+            where, f"its chip is none of the {chips.total:,} of its space", "search again"
         )
     for task, model in zip(job.models, result["models"], strict=True):
         layers, calls = (

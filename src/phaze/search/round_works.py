@@ -19,29 +19,31 @@ def share_works(state: SearchState, chips: Sequence[int]) -> None:
     best of a chip, and where layers need schedules bound these; what is asked for beyond that is
     worked out then. Units of a front are chips by memory."""
     index = np.unique(np.asarray(chips, np.int64) % len(state.arrays))
-    works, duals = state.known.works, state.known.duals
+    works, duals = state.memo.works, state.memo.duals
     works.clear()
     duals.clear()
     for model, task in enumerate(state.job.models if len(index) else ()):
         values = state.values(model, index).min(axis=1)
         graph_of = np.array([configuration.graph for configuration in task.configurations])
-        for graph, own in enumerate(task.graphs):
-            exactly = own.has_formula or state.known.scheduler != "exact"
+        for graph, rank_graph in enumerate(task.graphs):
+            exactly = rank_graph.has_formula or state.memo.scheduler != "exact"
             near = values[graph_of == graph] <= values.min(axis=0) * (
                 1 + (NEAR if exactly else BOUNDED)
             )
             some = index[near.any(axis=0)]
             if not len(some):
                 continue
-            costs = layer_works(own.layers, state.arrays.taken(some), task.training.constants)
-            for at, chip in enumerate(some.tolist()):
-                works[model, graph, chip] = costs.taken(np.array([at]))
+            costs = layer_works(
+                rank_graph.layers, state.arrays.taken(some), task.training.constants
+            )
+            for place, chip in enumerate(some.tolist()):
+                works[model, graph, chip] = costs.taken(np.array([place]))
             if exactly:
                 continue
             for of, tasks in state.networks.groups(some):
                 mine, there = tasks[model], costs.taken(of)
-                found = layer_bounds(
+                dual = layer_bounds(
                     mine, mine.graphs[graph], state.arrays.taken(some[of]), DUAL, costs=there
                 )
-                for at, chip in enumerate(some[of].tolist()):
-                    duals[model, graph, chip] = found.taken(np.array([at]))
+                for place, chip in enumerate(some[of].tolist()):
+                    duals[model, graph, chip] = dual.taken(np.array([place]))

@@ -82,7 +82,7 @@ def evaluate_round(
 ) -> None:
     """Open the chips of a round; what the journal has is not done again. What an engine leaves out
     stays open."""
-    journalled = journal.known() if journal is not None else {}
+    journalled = journal.evaluated() if journal is not None else {}
     wanted = [chip for chip in chips if chip not in journalled]
     share_works(state, wanted)
     evaluated = (
@@ -101,14 +101,16 @@ def _next(state: SearchState, count: int) -> list[int]:
     scores, cut = state.scores(), state.cut
     scores[list(state.evaluated)] = np.inf
     near = np.flatnonzero(np.isfinite(scores) & (scores <= cut))
-    order = np.lexsort((near, state.opened.area_mm2[near], scores[near]))[:count]
+    order = np.lexsort((near, state.chips.area_mm2[near], scores[near]))[:count]
     return [int(chip) for chip in near[order]]
 
 
 def _cuts(state: SearchState) -> list[float]:
     """For each model the batch time up to which bounds are worked out."""
     best = min(
-        state.evaluated.values(), key=lambda one: (one.score, one.chip), default=state.provisional
+        state.evaluated.values(),
+        key=lambda result: (result.score, result.chip),
+        default=state.provisional,
     )
     if best is None or not best.ran:
         return [float("inf")] * len(state.job.models)
@@ -122,7 +124,7 @@ def _cuts(state: SearchState) -> list[float]:
 
 def keep_times(state: SearchState, shared: Shared | None) -> None:
     """The cheap bounds on layer times and joules of all chips, as far as they are not shared."""
-    job, chips = state.job, state.opened
+    job, chips = state.job, state.chips
 
     def work_out(index: Integers) -> list[list[LayerTable]]:
         return layer_times_on(
@@ -140,22 +142,22 @@ def keep_times(state: SearchState, shared: Shared | None) -> None:
 
 def begin(
     job: SearchJob,
-    opened: SpaceChips,
+    chips: SpaceChips,
     scale: Scale,
     memories: list[int] | None = None,
-    kept: bool = True,
+    keeps_times: bool = True,
     shared: Shared | None = None,
     deadline: Deadline = NEVER,
 ) -> SearchState:
     """A search before its first bound on batch times; ``memories`` are those that chips are opened
     with.
 
-    ``kept``: with the layer times and floors of all chips.
+    ``keeps_times``: with the layer times and floors of all chips.
     """
-    arrays = opened.arrays()
-    networks = networks_of(job.models, job.space, opened.link_bytes_per_s)
+    arrays = chips.arrays()
+    networks = networks_of(job.models, job.space, chips.link_bytes_per_s)
     memories = job.memories(job.objective.needs_energy) if memories is None else memories
-    rates = rates_of(job.objective, opened, list(job.hbm_bytes), job.models[0].training.devices)
+    rates = rates_of(job.objective, chips, list(job.hbm_bytes), job.models[0].training.devices)
     nothing = [
         np.full((len(task.configurations), len(memories), len(arrays)), np.inf)
         for task in job.models
@@ -163,10 +165,10 @@ def begin(
     schedules = ScheduleMemo(solved=SolvedSchedules()) if shared is None else shared.schedules(job)
     floors = no_floors(job, len(arrays))
     state = SearchState(
-        job, opened, arrays, networks, scale, rates, memories, [], nothing, floors, schedules
+        job, chips, arrays, networks, scale, rates, memories, [], nothing, floors, schedules
     )
     state.deadline, state.shared = deadline, shared
-    if kept:
+    if keeps_times:
         keep_times(state, shared)
     return state
 
@@ -175,7 +177,7 @@ def _times_on(state: SearchState, index: Integers) -> list[list[LayerTable]]:
     """Layer times of some chips of a large space, whose floors on joules are set by the
     configuration."""
     times = layer_times_on(
-        state.job, state.opened, state.networks, state.arrays, index, CHEAP, state.deadline
+        state.job, state.chips, state.networks, state.arrays, index, CHEAP, state.deadline
     )
     if state.energy is not None:
         for floors, task, time in zip(state.floors, state.job.models, times, strict=True):
@@ -230,7 +232,7 @@ def _pilot(
     # Where schedules are to be solved a first incumbent is not worth proofs: chips that may win are
     # evaluated later.
     designs = [design for chip in chips if (design := design_on(state, chip)) is not None]
-    best = min(designs, key=lambda one: one.score, default=None)
+    best = min(designs, key=lambda result: result.score, default=None)
     if best is None:
         evaluate_round(state, chips, engine, journal)
         return
@@ -287,31 +289,33 @@ def search(
     journal: Journal | None = None,
     watch: Watch | None = None,
     shared: Shared | None = None,
-    opened: SpaceChips | BoxGrid | None = None,
+    space_chips: SpaceChips | BoxGrid | None = None,
     deadline: Deadline | None = None,
 ) -> SearchState:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
 
-    ``opened`` are chips to search instead of those of the job's space, or that space in boxes with
+    ``space_chips`` are chips to search instead of those of the job's space, or that space in boxes with
     other constants of its chips. With a deadline there is a design before any chip is evaluated
     (:mod:`phaze.search.initial_incumbent`); what is found later does not depend on it. A space of
     many chips is looked at in boxes (:mod:`phaze.search.boxes`), and what they leave is searched.
     """
     deadline = after(job.limit_s) if deadline is None else deadline
-    if isinstance(opened, BoxGrid) or (opened is None and is_boxed(job.space)):
+    if isinstance(space_chips, BoxGrid) or (space_chips is None and is_boxed(job.space)):
 
-        def some(chips: SpaceChips, kept: Journal | None, listed: float) -> SearchState:
-            return _search_chips(job, scale, chips, engine, kept, watch, None, deadline, listed)
+        def some(chips: SpaceChips, box_journal: Journal | None, listed: float) -> SearchState:
+            return _search_chips(
+                job, scale, chips, engine, box_journal, watch, None, deadline, listed
+            )
 
-        return search_boxes(box_question(job, scale, deadline, opened), some, journal)
-    opened = enumerate_space(job.space) if opened is None else opened
-    return _search_chips(job, scale, opened, engine, journal, watch, shared, deadline)
+        return search_boxes(box_question(job, scale, deadline, space_chips), some, journal)
+    space_chips = enumerate_space(job.space) if space_chips is None else space_chips
+    return _search_chips(job, scale, space_chips, engine, journal, watch, shared, deadline)
 
 
 def _search_chips(
     job: SearchJob,
     scale: Scale,
-    opened: SpaceChips,
+    chips: SpaceChips,
     engine: Evaluate,
     journal: Journal | None,
     watch: Watch | None,
@@ -321,10 +325,10 @@ def _search_chips(
 ) -> SearchState:
     """A search of chips one by one; ``listed`` is the score of a design that is known to be one of
     them."""
-    keeps_times, bounded = len(opened) <= LARGE and not deadline.is_set, False
+    keeps_times, bounded = len(chips) <= LARGE and not deadline.is_set, False
     if shared is None and _by_parts(job):
         keeps_times = False
-    state = begin(job, opened, scale, kept=keeps_times, shared=shared, deadline=deadline)
+    state = begin(job, chips, scale, keeps_times=keeps_times, shared=shared, deadline=deadline)
     state.listed = listed
     try:
         _pilot(state, engine, journal, shared)
@@ -332,5 +336,5 @@ def _search_chips(
         bounded = True
         _rounds(state, engine, journal, watch)
     except OutOfTime:
-        stop(state, bounded, {} if journal is None else journal.known())
+        stop(state, bounded, {} if journal is None else journal.evaluated())
     return state

@@ -17,7 +17,7 @@ def _families(stack: Stack) -> dict[str, list[str]]:
     )
 
 
-def setting_document(job: SearchJob, opened: SpaceChips, chip: Chip) -> dict[str, Any]:
+def setting_document(job: SearchJob, chips: SpaceChips, chip: Chip) -> dict[str, Any]:
     """What a reader must know to compare the answer with another one; the attention stands with
     each model.
 
@@ -33,7 +33,7 @@ def setting_document(job: SearchJob, opened: SpaceChips, chip: Chip) -> dict[str
         "levels": len(training.machine.cluster.levels),
         "links": "chip" if job.space.own_links else "cluster",
         "link_bytes_per_s": training.link_bytes_per_s,
-        "process": opened.process,
+        "process": chips.process,
         "optimizer": training.optimizer,
         "constants": {
             "basis": candidate.trust.basis,

@@ -29,9 +29,9 @@ def _shapes(job: SearchJob) -> tuple[object, ...]:
     return tuple(
         tuple(
             tuple(
-                (one.rule, one.units, one.edges, one.beside)
+                (lowered.rule, lowered.units, lowered.edges, lowered.beside)
                 for layer in graph.layers
-                for one in layer.passes
+                for lowered in layer.passes
             )
             for graph in task.graphs
         )
@@ -47,19 +47,19 @@ def _family(job: SearchJob) -> tuple[object, ...]:
     return (space.base, space.own_links, layers, constants, energy)
 
 
-def chip_rows(opened: SpaceChips) -> NDArray[np.void]:
+def chip_rows(chips: SpaceChips) -> NDArray[np.void]:
     """A chip as one value that can be sorted and found: all its fields."""
-    columns = [np.ascontiguousarray(column).view(np.int64) for column in opened.columns()]
+    columns = [np.ascontiguousarray(column).view(np.int64) for column in chips.columns()]
     table = np.ascontiguousarray(np.stack(columns, axis=1))
     return table.view([("", np.int64)] * table.shape[1]).ravel()
 
 
-def _filled(old: Times, fresh: Times, found: Integers, missing: Integers) -> Times:
-    """Times of all chips: of those at ``found`` (-1: none) in the old ones, and the fresh ones of
+def _filled(old: Times, fresh: Times, places: Integers, missing: Integers) -> Times:
+    """Times of all chips: of those at ``places`` (-1: none) in the old ones, and the fresh ones of
     the missing."""
 
     def one(had: LayerTable, new: LayerTable) -> LayerTable:
-        whole = had.taken(found)
+        whole = had.taken(places)
         whole.put(missing, new)
         return whole
 
@@ -104,7 +104,7 @@ class Shared:
     """What was worked out last; a value that is passed from search to search."""
 
     shapes: tuple[object, ...] = ()
-    known: ScheduleMemo = field(default_factory=ScheduleMemo)
+    memo: ScheduleMemo = field(default_factory=ScheduleMemo)
     cheap: _Bounded = field(default_factory=_Bounded)
     finer: _Bounded = field(default_factory=_Bounded)
 
@@ -113,26 +113,26 @@ class Shared:
         others."""
         shapes = _shapes(job)
         same = shapes == self.shapes
-        schedules, listed = (self.known.schedules, self.known.listed) if same else ({}, {})
-        self.known = ScheduleMemo(schedules, listed=listed, solved=SolvedSchedules())
+        schedules, listed = (self.memo.schedules, self.memo.listed) if same else ({}, {})
+        self.memo = ScheduleMemo(schedules, listed=listed, solved=SolvedSchedules())
         self.shapes = shapes
-        return self.known
+        return self.memo
 
     def layer_times(
-        self, job: SearchJob, opened: SpaceChips, work_out: Callable[[Integers], Times]
+        self, job: SearchJob, chips: SpaceChips, work_out: Callable[[Integers], Times]
     ) -> Times:
         """Cheap bounds on layer times of all chips; ``work_out`` is asked for those that the last
         search did not have."""
-        return self.cheap.take(_family(job), chip_rows(opened), work_out)
+        return self.cheap.take(_family(job), chip_rows(chips), work_out)
 
     def finer_times(
         self,
         job: SearchJob,
-        opened: SpaceChips,
+        chips: SpaceChips,
         index: Integers,
         work_out: Callable[[Integers], Times],
     ) -> Times:
         """The finer bounds of the chips of ``index`` alike."""
         return self.finer.take(
-            _family(job), chip_rows(opened)[index], lambda missing: work_out(index[missing])
+            _family(job), chip_rows(chips)[index], lambda missing: work_out(index[missing])
         )

@@ -14,9 +14,9 @@ from phaze.search.task import SearchJob
 
 def nothing_found(state: SearchState) -> PhazeError:
     """What to say when no chip of the space was found feasible."""
-    if not len(state.opened):
-        return no_chip(state.opened)
-    faults = [found.error for found in state.evaluated.values() if found.error]
+    if not len(state.chips):
+        return no_chip(state.chips)
+    faults = [result.error for result in state.evaluated.values() if result.error]
     if faults:
         return PhazeError(f"every chip that was evaluated failed, the first with {faults[0]}")
     if not np.isfinite(state.rates.rate).any():
@@ -24,14 +24,14 @@ def nothing_found(state: SearchState) -> PhazeError:
     return _no_room(state.job)
 
 
-def no_chip(opened: SpaceChips) -> InfeasibleError:
+def no_chip(chips: SpaceChips) -> InfeasibleError:
     """A space of which its rules leave nothing: what each left out, and what the nearest chip
     needs."""
-    out, name = opened.left_out, opened.space.name
-    said = ", ".join(f"{rule} {count:,}" for rule, count in out.items() if count)
-    need = opened.need()
+    out, name = chips.left_out, chips.space.name
+    counts = ", ".join(f"{rule} {count:,}" for rule, count in out.items() if count)
+    need = chips.need()
     sentence = (
-        f"The space {name} has no chip: its rules leave out every combination ({said}); "
+        f"The space {name} has no chip: its rules leave out every combination ({counts}); "
         f"{need.sentence}."
     )
     document = {
@@ -53,7 +53,7 @@ def no_chip(opened: SpaceChips) -> InfeasibleError:
 
 def _too_dear(state: SearchState) -> InfeasibleError:
     most = state.job.space.limits["usd"]
-    least = float(state.opened.making_usd(state.job.hbm_bytes[0]).min())
+    least = float(state.chips.making_usd(state.job.hbm_bytes[0]).min())
     sentence = (
         f"No chip with its HBM costs at most {most:g} USD; the cheapest costs {least:.2f} "
         "USD with the least HBM."
@@ -65,13 +65,13 @@ def _too_dear(state: SearchState) -> InfeasibleError:
 
 def _no_room(job: SearchJob) -> InfeasibleError:
     """The least shortage over all configurations and the most HBM; memory depends on no chip."""
-    found: list[tuple[float, str, Shortage]] = []
+    shortages: list[tuple[float, str, Shortage]] = []
     for task in job.models:
         least = least_shortage(task, job.hbm_bytes[-1])
-        found += [] if least is None else [(least[0], task.name, least[1])]
-    if not found:
+        shortages += [] if least is None else [(least[0], task.name, least[1])]
+    if not shortages:
         return InfeasibleError("Nothing fits.", {"schema": SCHEMA, "feasible": False})
-    need, name, shortage = min(found, key=lambda one: one[0])
+    need, name, shortage = min(shortages, key=lambda entry: entry[0])
     document = {
         "schema": SCHEMA,
         "feasible": False,

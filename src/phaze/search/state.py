@@ -69,7 +69,7 @@ class SearchState:
     """
 
     job: SearchJob
-    opened: SpaceChips
+    chips: SpaceChips
     arrays: ChipSet
     networks: Networks
     scale: Scale
@@ -78,7 +78,7 @@ class SearchState:
     times: list[list[LayerTable]]
     bounds: list[Floats]
     floors: list[Floats]
-    known: ScheduleMemo = field(default_factory=ScheduleMemo)
+    memo: ScheduleMemo = field(default_factory=ScheduleMemo)
     evaluated: dict[int, Evaluated] = field(default_factory=dict)
     dual: frozenset[int] = frozenset()
     cached: Floats | None = None
@@ -93,7 +93,7 @@ class SearchState:
     @property
     def energy(self) -> Technology | None:
         """The table of energies, where they count."""
-        return self.opened.space.technology if self.job.objective.needs_energy else None
+        return self.chips.space.technology if self.job.objective.needs_energy else None
 
     def values(self, model: int, index: Integers | slice) -> Floats:
         """Bounds on a model's value on some chips, [configurations, memories, chips]."""
@@ -149,11 +149,11 @@ class SearchState:
 
     def open(self, chip: int) -> ChipEvaluation:
         """One chip, to be evaluated."""
-        return opened(self.common(), self.item(chip), self.known)
+        return opened(self.common(), self.item(chip), self.memo)
 
     def evaluate(self, chip: int, cut: float) -> Evaluated:
         """A chip opened, against a cut-off."""
-        return evaluate_item(self.common(), self.item(chip), cut, self.known)
+        return evaluate_item(self.common(), self.item(chip), cut, self.memo)
 
     @property
     def best(self) -> float:

@@ -20,27 +20,33 @@ from phaze.search.task import Configuration
 from phaze.search.witness import chip_of, proved_score
 
 
-def unequal(said: Any, true: Any, where: str = "") -> list[str]:
+def unequal(document: Any, true: Any, where: str = "") -> list[str]:
     """Where a document is not the true one, to the last digit and the kind of every value."""
-    if isinstance(true, dict) and isinstance(said, dict):
+    if isinstance(true, dict) and isinstance(document, dict):
         wrong = [
             f"{where}.{key}: nothing of that name belongs here".lstrip(".")
-            for key in said
+            for key in document
             if key not in true
         ]
         for key, value in true.items():
             place = f"{where}.{key}".lstrip(".")
             wrong += (
-                unequal(said[key], value, place) if key in said else [f"{place}: it is missing"]
+                unequal(document[key], value, place)
+                if key in document
+                else [f"{place}: it is missing"]
             )
         return wrong
-    if isinstance(true, list) and isinstance(said, list):
-        wrong = [f"{where}: {len(said)} rows, but {len(true)}"] if len(said) != len(true) else []
-        for at, (one, other) in enumerate(zip(said, true, strict=False)):
-            wrong += unequal(one, other, f"{where}[{at}]")
+    if isinstance(true, list) and isinstance(document, list):
+        wrong = (
+            [f"{where}: {len(document)} rows, but {len(true)}"]
+            if len(document) != len(true)
+            else []
+        )
+        for index, (stated, other) in enumerate(zip(document, true, strict=False)):
+            wrong += unequal(stated, other, f"{where}[{index}]")
         return wrong
-    same = type(said) is type(true) and json.dumps(said) == json.dumps(true)
-    return [] if same else [f"{where}: {_short(said)}, but {_short(true)}"]
+    same = type(document) is type(true) and json.dumps(document) == json.dumps(true)
+    return [] if same else [f"{where}: {_short(document)}, but {_short(true)}"]
 
 
 def _short(value: Any) -> str:
@@ -48,9 +54,11 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def check_text(text: str, said: Mapping[str, Any], true: Mapping[str, Any], name: str) -> list[str]:
+def check_text(
+    text: str, document: Mapping[str, Any], true: Mapping[str, Any], name: str
+) -> list[str]:
     """What is wrong with a file that must be ``true``, byte for byte."""
-    wrong = unequal(dict(said), dict(true))
+    wrong = unequal(dict(document), dict(true))
     if not wrong and text != written(true):
         wrong.append(f"{name}: its values are right, and it is not written as phaze writes it")
     return wrong
@@ -59,7 +67,7 @@ def check_text(text: str, said: Mapping[str, Any], true: Mapping[str, Any], name
 def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Configuration]] | str:
     """Chip, memory and configurations that an answer names, or what is wrong with them."""
     job, number, hbm_bytes = plain.job, result["chip"]["number"], result["chip"]["hbm_bytes"]
-    place = plain.opened.index_of(number) if type(number) is int and 0 <= number < 2**62 else None
+    place = plain.chips.index_of(number) if type(number) is int and 0 <= number < 2**62 else None
     if place is None:
         return f"chip.number: {number!r} is not a chip of the space"
     if hbm_bytes not in job.hbm_bytes:
@@ -89,7 +97,7 @@ def regenerated(plain: Plain, result: Mapping[str, Any]) -> dict[str, Any] | str
     return answer_view(
         plain.job,
         plain.scale,
-        plain.opened,
+        plain.chips,
         tasks,
         (number, hbm),
         configurations,
@@ -109,16 +117,16 @@ def check_view(
     answer, named = regenerated(plain, result), certificate["answer"]
     if isinstance(answer, str):
         return [answer]
-    place = plain.opened.index_of(result["chip"]["number"])
-    if named is not None and (place is None or named["chip"] != chip_of(plain.opened, place)):
+    place = plain.chips.index_of(result["chip"]["number"])
+    if named is not None and (place is None or named["chip"] != chip_of(plain.chips, place)):
         return ["chip: result.json names another one than certificate.json"]
-    score, said = float(answer["objective"]["score"]), dict(result["certificate"])
+    score, stated = float(answer["objective"]["score"]), dict(result["certificate"])
     proved = proved_score(
         plain.scale, score, [float(model["batch_s"]) for model in answer["models"]]
     )
     if abs(proved - certificate["best"]) > TIE * proved:
         return [f"objective.score: {proved!r}, and certificate.json has {certificate['best']!r}"]
-    wrong = _check_counts(plain, said, score)
+    wrong = _check_counts(plain, stated, score)
     if result["code_digest"] != code_digest():
         return [
             (
@@ -126,7 +134,7 @@ def check_view(
                 f"says that {PROVED}"
             )
         ]
-    view = {**result_view(plain.job, answer, EMPTY, code_digest()), "certificate": said}
+    view = {**result_view(plain.job, answer, EMPTY, code_digest()), "certificate": stated}
     return wrong or check_text(text, result, view, "result.json")
 
 
@@ -134,22 +142,22 @@ PROVED = "its certificate holds"
 EMPTY = Certificate(0.0, 0.0, 0.0, {}, 0, Near(0, 0))
 
 
-def _check_counts(plain: Plain, said: Mapping[str, Any], score: float) -> list[str]:
+def _check_counts(plain: Plain, stated: Mapping[str, Any], score: float) -> list[str]:
     """What of the table of a proof contradicts the space, or itself."""
-    closed, left_out, chips = said["closed"], plain.opened.left_out, plain.opened.total
+    closed, left_out, chips = stated["closed"], plain.chips.left_out, plain.chips.total
     wrong = [
         f"certificate.closed.{key}: {closed[key]}, but {count}"
         for key, count in left_out.items()
         if closed[key] != count
     ]
     counts = [closed[key] for key in closed if key not in left_out]
-    whole = all(type(count) is int and count >= 0 for count in (*counts, said["chips"]))
-    if not whole or sum(counts) != chips or said["chips"] != chips:
+    whole = all(type(count) is int and count >= 0 for count in (*counts, stated["chips"]))
+    if not whole or sum(counts) != chips or stated["chips"] != chips:
         wrong.append(f"certificate.closed: it does not count {chips} chips")
-    lower, near = float(said["lower_bound"]), said["near"]
-    if said["asked_gap"] != plain.job.gap:
-        wrong.append(f"certificate.asked_gap: {said['asked_gap']}, but {plain.job.gap}")
-    if not 0 <= lower <= score or said["gap"] != max(0.0, 1.0 - lower / score):
+    lower, near = float(stated["lower_bound"]), stated["near"]
+    if stated["asked_gap"] != plain.job.gap:
+        wrong.append(f"certificate.asked_gap: {stated['asked_gap']}, but {plain.job.gap}")
+    if not 0 <= lower <= score or stated["gap"] != max(0.0, 1.0 - lower / score):
         wrong.append("certificate.gap: it is not that of lower_bound and score")
     if near["within"] != WITHIN or not 1 <= near["at_least"] <= near["at_most"] <= chips:
         wrong.append("certificate.near: no such counts")

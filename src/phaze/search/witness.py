@@ -153,7 +153,7 @@ def model_witness(
 def _answer(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[str, Any] | None:
     """The witness of the answer, or None where the checker has no rules for it yet."""
     chip, rows = (
-        chip_of(state.opened, best.chip),
+        chip_of(state.chips, best.chip),
         zip(
             parts.tasks,
             parts.configurations,

@@ -53,17 +53,17 @@ def failed(chip: int, memory: int, bound: float, why: str) -> Evaluated:
     return Evaluated(chip, memory, float("inf"), bound, (), why)
 
 
-def opened(common: Common, item: WorkItem, known: ScheduleMemo) -> ChipEvaluation:
+def opened(common: Common, item: WorkItem, memo: ScheduleMemo) -> ChipEvaluation:
     """The chip, to be evaluated."""
     tasks = common.networks[item.network]
-    own = (item.rates, item.chip, item.arrays, tasks, item.network)
-    return ChipEvaluation(common.job, common.scale, *own, known, common.energy)
+    on_chip = (item.rates, item.chip, item.arrays, tasks, item.network)
+    return ChipEvaluation(common.job, common.scale, *on_chip, memo, common.energy)
 
 
-def evaluate_item(common: Common, item: WorkItem, cut: float, known: ScheduleMemo) -> Evaluated:
+def evaluate_item(common: Common, item: WorkItem, cut: float, memo: ScheduleMemo) -> Evaluated:
     """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
     try:
-        chip = opened(common, item, known)
+        chip = opened(common, item, memo)
         return evaluate(chip, list(item.bounds), list(item.floors), list(common.memories), cut)
     except Exception as fault:
         return failed(

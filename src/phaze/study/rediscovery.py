@@ -155,7 +155,7 @@ def rediscovered(name: str, model: str) -> Rediscovered:
     if best is None:
         raise AssertionError(f"nothing within {name} trains {model}")
     (task,) = tasks_for(job, chip)
-    winner = state.opened.chip(best.chip, job.hbm_bytes[best.hbm])
+    winner = state.chips.chip(best.chip, job.hbm_bytes[best.hbm])
     figures = estimates_of(winner)
     if figures is None:
         raise AssertionError("a searched chip has a node")
@@ -170,7 +170,7 @@ def rediscovered(name: str, model: str) -> Rediscovered:
         clusters=winner.clusters.count,
         accepted_at_tdp=refusal(chip) is None,
         gap=state.standing().gap,
-        chips=len(state.opened),
+        chips=len(state.chips),
     )
 
 

@@ -20,7 +20,7 @@ def check_against_exhaustive(job: SearchJob) -> None:
     scores = np.array(
         [[exact_score(job, scale, opened, c, h) for h in memories] for c in range(len(opened))]
     )
-    best = best_of(state) if len(state.opened) else None
+    best = best_of(state) if len(state.chips) else None
     if best is None:
         assert not np.isfinite(scores).any()
         return
@@ -28,7 +28,7 @@ def check_against_exhaustive(job: SearchJob) -> None:
     tied = np.argwhere(scores <= least * (1 + TIE)).tolist()
     chip, hbm = min(tied, key=lambda one: (opened.area_mm2[one[0]], one[1], one[0]))
     if job.gap == 0:
-        assert (state.opened.name(best.chip), best.hbm) == (opened.name(chip), hbm)
+        assert (state.chips.name(best.chip), best.hbm) == (opened.name(chip), hbm)
     assert least * (1 - TIE) <= best.score <= least / (1 - job.gap) * (1 + TIE)
     standing = state.standing()
     assert (
@@ -36,15 +36,13 @@ def check_against_exhaustive(job: SearchJob) -> None:
         and standing.gap <= max(1e-8, job.gap)
         and standing.open == 0
     )
-    assert (
-        standing.evaluated + standing.bound + standing.memory == len(opened) == state.opened.total
-    )
+    assert standing.evaluated + standing.bound + standing.memory == len(opened) == state.chips.total
     proof = certificate_of(
         closed_chips(state),
         evaluated_chips(state),
         best.score,
         job.gap,
-        state.opened.left_out,
+        state.chips.left_out,
         state.boxed,
     )
     assert proof.chips == len(opened) and proof.near.at_most >= int(

@@ -141,7 +141,7 @@ class _Kept:
     def noted(self, key: str) -> str | None:
         return self.notes.get(key)
 
-    def known(self) -> dict[int, Evaluated]:
+    def evaluated(self) -> dict[int, Evaluated]:
         return self.rows
 
     def add(self, found: Iterable[Evaluated]) -> None:
@@ -152,7 +152,7 @@ class _Kept:
 def test_a_search_by_boxes_goes_on_from_its_journal(small_boxes: None) -> None:
     job, kept = made_job((made_task(5),)), _Kept()
     first = search(job, scale_for(job), journal=kept)
-    assert {first.opened.number(chip) for chip in first.evaluated} == set(kept.rows)
+    assert {first.chips.number(chip) for chip in first.evaluated} == set(kept.rows)
     rows, kept.rows = kept.rows, dict(list(kept.rows.items())[:1])
     again = search(job, scale_for(job), journal=kept)
     assert again.evaluated == first.evaluated and kept.rows == rows

@@ -79,7 +79,7 @@ def _mean(ratios: Sequence[float | None], weights: Sequence[float]) -> float | N
 def _steps(task: ModelTask, offer: Offer, chip: Chip, parts: Known) -> tuple[Step, ...]:
     """Where the time of a model goes on the baseline."""
     model, job = task.graphs[offer.configuration.graph].model, task.training
-    document, effort = document_of(offer.plan), SchedulingEffort(known=parts)
+    document, effort = document_of(offer.plan), SchedulingEffort(parts=parts)
     _, steps = accounted(
         model, job.setting(chip), document, job.devices, job.batch, chip.name, effort=effort
     )

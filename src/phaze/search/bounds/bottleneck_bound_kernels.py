@@ -40,7 +40,7 @@ def first_floors(
     stages, 0 where there is no room for one.
     """
     kinds, chips = forward_s.shape
-    found, degrees = np.empty(chips), ReplicaDegrees(1, 1, microbatches, 1.0, -1.0)
+    bounds, degrees = np.empty(chips), ReplicaDegrees(1, 1, microbatches, 1.0, -1.0)
     for chip in range(chips):
         longest = share = total = 0.0
         for kind in range(kinds):
@@ -64,17 +64,17 @@ def first_floors(
                     degrees, replicas[1], (max(stash, longest), 1, sync_s[k]), best
                 )
                 continue
-            own = double if again else stash
+            stage_s = double if again else stash
             for stages in range(2, min(most_stages[k], replicas.shape[0] - 1) + 1):
                 if replicas[stages] < 1:
                     continue
                 # The last stage does not recompute, so within one pace its layers are worth up to 1
                 # + share of it in ``total``, which counts every forward pass twice; share is the
                 # largest F / (F + B) of a layer.
-                rest = (total - own) / (stages - 1 + (share if again else 0.0))
-                pace_s = max(own, longest, rest)
+                rest = (total - stage_s) / (stages - 1 + (share if again else 0.0))
+                pace_s = max(stage_s, longest, rest)
                 best, _ = fastest_degree(
                     degrees, replicas[stages], (pace_s, stages, sync_s[k]), best
                 )
-        found[chip] = best
-    return found
+        bounds[chip] = best
+    return bounds

@@ -68,13 +68,13 @@ def first_stages(model: RankGraph, problem: PlacementProblem, training: Training
     left = _counts(model, cut_sets)
     counts = left[-1] - left[:-1]
     weights = counts @ np.array([layer.parameter_bytes for layer in model.layers])
-    kept = counts @ np.array([float(layer.saved_bytes) for layer in model.layers])
+    stash = counts @ np.array([float(layer.saved_bytes) for layer in model.layers])
     hbm_bytes = problem.hbm_bytes
-    room = hbm_bytes * (1 + ROUNDING) - problem.state.total / problem.sent_bytes * weights - kept
+    room = hbm_bytes * (1 + ROUNDING) - problem.state.total / problem.sent_bytes * weights - stash
     most = np.full(len(counts), min(len(model.calls), training.devices))
     if problem.recompute == "none":
         with np.errstate(divide="ignore", invalid="ignore"):
-            behind = np.where(kept > 0, np.floor(room / kept * (1 + 1e-9)), len(model.calls))
+            behind = np.where(stash > 0, np.floor(room / stash * (1 + 1e-9)), len(model.calls))
         most = np.minimum(most, 1 + np.maximum(behind, 0)).astype(np.int64)
     fits = room >= -1e-9 * hbm_bytes
     sync_s = 4 * weights / training.link_bytes_per_s
@@ -105,8 +105,8 @@ def _most_replicas(model: RankGraph, training: Training) -> list[tuple[int, int]
     plain = sum(not model.layers[kind].sharded for kind in model.calls)
     rounds, most_replicas = training.microbatches(model.microbatch), []
     for stages in range(1, min(len(model.calls), training.devices) + 1):
-        taken = model.width * max(0, stages - plain) + min(stages, plain)
-        replicas = min(training.devices // taken, rounds)
+        devices = model.width * max(0, stages - plain) + min(stages, plain)
+        replicas = min(training.devices // devices, rounds)
         if replicas:
             most_replicas.append((stages, replicas))
     return most_replicas
@@ -147,7 +147,11 @@ def _chip_free(problem: PlacementProblem, width: Width) -> ChipFreeTable:
     replicas = np.minimum(problem.devices // width.fewest_devices(stages), problem.microbatches)
     rounds = -(-problem.microbatches // np.maximum(replicas, 1))
     degrees = ReplicaDegrees(
-        width.taken, problem.devices, problem.microbatches, float(family.pace_stages), -1.0
+        width.devices_per_stage,
+        problem.devices,
+        problem.microbatches,
+        float(family.pace_stages),
+        -1.0,
     )
     most = max(1, min(problem.devices, problem.microbatches))
     return ChipFreeTable(
@@ -167,12 +171,12 @@ def _one_by_one(
 ) -> Floats:
     """The least batch times of some chips by the solver of one; times of both passes are [layers,
     chips]."""
-    (family,), (forward_s, backward_s), found = problem.rules.families, times, cuts_s.copy()
+    (family,), (forward_s, backward_s), bounds = problem.rules.families, times, cuts_s.copy()
     for chip in range(len(cuts_s)):
-        own = retimed(width, forward_s[:, chip], backward_s[:, chip])
-        plan = best_by_table(problem, [own], family, float(cuts_s[chip]))
-        found[chip] = cuts_s[chip] if plan is None else plan.cost_s
-    return found
+        on_chip = retimed(width, forward_s[:, chip], backward_s[:, chip])
+        plan = best_by_table(problem, [on_chip], family, float(cuts_s[chip]))
+        bounds[chip] = cuts_s[chip] if plan is None else plan.cost_s
+    return bounds
 
 
 def table_bounds(
@@ -194,7 +198,7 @@ def table_bounds(
         return bounds
     large = len(width.cut_sets.size) ** 2 * width.kinds * width.depth / 6 >= FEW_STEPS
     alone = large or problem.has_experts or not np.isfinite(cuts_s[index]).all()
-    fixed, own = (
+    fixed, untimed = (
         _chip_free(problem, width),
         retimed(width, *(np.zeros(len(calls)) for _ in range(2))),
     )
@@ -208,5 +212,7 @@ def table_bounds(
         if alone:
             bounds[some] = _one_by_one(problem, width, seconds, cuts_s[some])
         else:
-            bounds[some] = table_floors(own.cut_sets, own.saved, fixed, seconds, cuts_s[some])
+            bounds[some] = table_floors(
+                untimed.cut_sets, untimed.saved, fixed, seconds, cuts_s[some]
+            )
     return bounds

@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 
 def layer_times_on(
     job: SearchJob,
-    opened: SpaceChips,
+    space_chips: SpaceChips,
     networks: Networks,
     arrays: ChipSet,
     index: Integers,
@@ -39,7 +39,7 @@ def layer_times_on(
     ``wanted`` by model [graphs, chips of ``index``]: on other pairs nothing is worked out, and
     seconds are infinite.
     """
-    energy = opened.space.technology if job.objective.needs_energy else None
+    energy = space_chips.space.technology if job.objective.needs_energy else None
     times: list[list[LayerTable]] = []
     for model, task in enumerate(job.models):
         times.append([])
@@ -62,15 +62,17 @@ def layer_times_on(
                     if len(groups) > 1
                     else None
                 )
-                for own, tasks in groups:
-                    some, known = (
-                        (chips, None) if costs is None else (chips.taken(own), costs.taken(own))
+                for members, tasks in groups:
+                    some, works = (
+                        (chips, None)
+                        if costs is None
+                        else (chips.taken(members), costs.taken(members))
                     )
                     mine = tasks[model]
                     bounds = layer_bounds(
-                        mine, mine.graphs[graph], some, use, energy, deadline, known
+                        mine, mine.graphs[graph], some, use, energy, deadline, works
                     )
-                    whole.put(there[own], bounds)
+                    whole.put(there[members], bounds)
             times[-1].append(whole)
     return times
 
@@ -94,13 +96,13 @@ def open_times_on(
         for graph, prepared in enumerate(task.graphs):
             whole = empty_table(prepared.layers, len(index), False)
             whole.forget()
-            for own, tasks in networks.groups(index):
+            for members, tasks in networks.groups(index):
                 deadline.check()
-                chips, mine = arrays.taken(index[own]), tasks[model]
-                found = _open_bounds(mine, mine.graphs[graph], chips, cuts_s[model], deadline)
-                floors[-1][graph, own] = found.floors_s
-                if found.bounds is not None:
-                    whole.put(own[found.open], found.bounds)
+                chips, mine = arrays.taken(index[members]), tasks[model]
+                cheap = _open_bounds(mine, mine.graphs[graph], chips, cuts_s[model], deadline)
+                floors[-1][graph, members] = cheap.floors_s
+                if cheap.bounds is not None:
+                    whole.put(members[cheap.open], cheap.bounds)
             times[-1].append(whole)
     return times, floors
 
@@ -125,7 +127,7 @@ def _open_bounds(
     if not len(near):
         return _OpenBounds(floors, near, None)
     works, those = (
-        [work for layer in graph.layers for one in layer.passes for work in one.works],
+        [work for layer in graph.layers for lowered in layer.passes for work in lowered.works],
         chips.taken(near),
     )
     table = cost_table(works, those, task.training.constants)

@@ -43,12 +43,12 @@ CHEAP: tuple[Bound, ...] = ("critical_path", "load")
 DUAL: tuple[Bound, ...] = ("critical_path", "load", "antichain")
 
 
-def pass_bound(one: LoweredPass, times: Times, use: Sequence[Bound]) -> Floats:
+def pass_bound(lowered: LoweredPass, times: Times, use: Sequence[Bound]) -> Floats:
     """What no schedule of a pass can undercut, for each chip; the dual divides by times, so these
     must be above 0."""
-    busy = [at for at, unit in enumerate(one.units) if unit.core != "none"]
+    busy = [index for index, unit in enumerate(lowered.units) if unit.core != "none"]
     positive = (times.one_core_s[busy] > 0).all() and (times.spread_s[busy] > 0).all()
-    return one.bound(times, use if positive else CHEAP)
+    return lowered.bound(times, use if positive else CHEAP)
 
 
 def layer_bounds(
@@ -63,15 +63,15 @@ def layer_bounds(
     """Bounds on all distinct layers of a graph, for each chip, and with ``energy`` on their joules;
     ``costs`` as in :func:`phaze.evaluate.layer_table.layer_table`."""
 
-    def bound(one: LoweredPass, times: Times) -> Floats:
+    def bound(lowered: LoweredPass, times: Times) -> Floats:
         deadline.check()
-        return pass_bound(one, times, use)
+        return pass_bound(lowered, times, use)
 
     deadline.check()
-    found = layer_table(graph.layers, chips, task.training.constants, bound, costs)
+    table = layer_table(graph.layers, chips, task.training.constants, bound, costs)
     if energy is None:
-        return found
-    return replace(found, dynamic_j=layer_floors(graph, chips, task.training.constants, energy))
+        return table
+    return replace(table, dynamic_j=layer_floors(graph, chips, task.training.constants, energy))
 
 
 def batch_bounds(
@@ -142,24 +142,26 @@ def model_bounds(
     if least_s is not None:
         shared_s = np.where(np.isfinite(shared_s), shared_s, least_s)
     order = [configuration.graph for configuration in task.configurations]
-    for at in np.argsort(shared_s.min(axis=1, initial=np.inf)[order], kind="stable").tolist():
-        configuration, known_s = task.configurations[at], shared_s[order[at]]
+    for place in np.argsort(shared_s.min(axis=1, initial=np.inf)[order], kind="stable").tolist():
+        configuration, known_s = task.configurations[place], shared_s[order[place]]
         # More memory never slows: what no plan undercuts with more, none does with less.
         for memory in np.argsort(hbm_bytes)[::-1].tolist():
-            bounds[at, memory] = known_s
+            bounds[place, memory] = known_s
             rival_s = (
                 cuts_s if times[0].dynamic_j is not None else np.minimum(cuts_s, best_s[memory])
             )
             some = np.flatnonzero((known_s < rival_s) & (best_s.min(axis=0) >= open_s))
             if len(some):
-                own = (
+                arguments = (
                     configuration,
                     times[configuration.graph].taken(some),
                     hbm_bytes[memory],
                     cuts_s[some],
                 )
-                bounds[at, memory, some] = batch_bounds(task, *own, finer, deadline, known_s[some])
-            known_s = bounds[at, memory]
+                bounds[place, memory, some] = batch_bounds(
+                    task, *arguments, finer, deadline, known_s[some]
+                )
+            known_s = bounds[place, memory]
             best_s[memory] = np.minimum(best_s[memory], known_s)
     for memory, size in enumerate(hbm_bytes):
         if not _fits(task, size):
@@ -171,7 +173,8 @@ def _fits(task: ModelTask, hbm_bytes: int) -> bool:
     """Whether any configuration fits into a memory, whatever its layers take."""
     every = task.configurations
     return task.shared.take(
-        ("fits", hbm_bytes), lambda: any(has_plan(task, one, hbm_bytes) for one in every)
+        ("fits", hbm_bytes),
+        lambda: any(has_plan(task, configuration, hbm_bytes) for configuration in every),
     )
 
 
@@ -179,7 +182,9 @@ def device_floors(task: ModelTask, times: Sequence[LayerTable]) -> Floats:
     """What a batch of every graph takes at the least where no device ever waits, [graphs,
     chips]."""
     pairs = zip(task.graphs, times, strict=True)
-    seconds = [on_all_devices(task, graph, own.forward_s + own.backward_s) for graph, own in pairs]
+    seconds = [
+        on_all_devices(task, graph, layers.forward_s + layers.backward_s) for graph, layers in pairs
+    ]
     return np.array(seconds) / task.training.devices * (1 - SLACK)
 
 
@@ -188,17 +193,18 @@ def no_floors(job: SearchJob, chips: int) -> list[Floats]:
     without memory."""
     shapes = [(len(task.graphs), chips) for task in job.models]
     return [
-        np.zeros(one) if job.objective.needs_energy else np.broadcast_to(0.0, one) for one in shapes
+        np.zeros(shape) if job.objective.needs_energy else np.broadcast_to(0.0, shape)
+        for shape in shapes
     ]
 
 
 def model_floors(task: ModelTask, times: Sequence[LayerTable]) -> Floats:
     """Bounds on the dynamic joules of a batch of every graph, [graphs, chips]; zero where energy
     does not count."""
-    found = [
-        np.zeros(own.forward_s.shape[1])
-        if own.dynamic_j is None
-        else on_all_devices(task, graph, own.dynamic_j) * (1 - SLACK)
-        for graph, own in zip(task.graphs, times, strict=True)
+    joules = [
+        np.zeros(layers.forward_s.shape[1])
+        if layers.dynamic_j is None
+        else on_all_devices(task, graph, layers.dynamic_j) * (1 - SLACK)
+        for graph, layers in zip(task.graphs, times, strict=True)
     ]
-    return np.array(found)
+    return np.array(joules)

@@ -44,17 +44,17 @@ def counts_parts(graph: RankGraph) -> bool:
     units = (
         unit
         for layer in graph.layers
-        for one in (layer.forward, layer.backward)
-        for unit in one.units
+        for lowered in (layer.forward, layer.backward)
+        for unit in lowered.units
     )
     return all(
         len(unit.places) == 1 and (unit.core == "none" or not unit.network) for unit in units
     )
 
 
-def _both(one: Integers, spread: Integers) -> tuple[Integers, Integers]:
+def _both(alone: Integers, spread: Integers) -> tuple[Integers, Integers]:
     """A chip of each distinct pair of parts, and which of the pairs every chip has."""
-    keys = one * (int(spread.max(initial=0)) + 1) + spread
+    keys = alone * (int(spread.max(initial=0)) + 1) + spread
     _, first, of = np.unique(keys, return_index=True, return_inverse=True)
     return first, of
 
@@ -71,26 +71,26 @@ class PartLoads:
         )
 
         def least(
-            one: Floats, every: Floats, parts: tuple[Integers, Integers], cores: Floats
+            alone_s: Floats, spread_s: Floats, parts: tuple[Integers, Integers], cores: Floats
         ) -> Floats:
-            return np.minimum(one[parts[0]] / cores, every[parts[1]])
+            return np.minimum(alone_s[parts[0]] / cores, spread_s[parts[1]])
 
         for row, work in enumerate(table.works):
             if work.attention is not None and alone.constants.attention is not None:
                 continue
             if work.core in ("tensor", "both"):
-                own = alone.tensor_part_of[tensor], spread.tensor_part_of[tensor]
+                part_places = alone.tensor_part_of[tensor], spread.tensor_part_of[tensor]
                 sides = _sides(alone, spread, row, True)
-                self.tensor_s[row] = least(*sides, own, chips.tensor_cores[tensor])
+                self.tensor_s[row] = least(*sides, part_places, chips.tensor_cores[tensor])
             if work.core in ("vector", "both"):
-                own = alone.vector_part_of[vector], spread.vector_part_of[vector]
+                part_places = alone.vector_part_of[vector], spread.vector_part_of[vector]
                 sides = _sides(alone, spread, row, False)
-                self.vector_s[row] = least(*sides, own, chips.vector_cores[vector])
+                self.vector_s[row] = least(*sides, part_places, chips.vector_cores[vector])
 
-    def pass_s(self, one: LoweredPass, rows: Sequence[int]) -> Floats:
+    def pass_s(self, lowered: LoweredPass, rows: Sequence[int]) -> Floats:
         """What a pass takes at least on every chip; ``rows`` are its works in the table."""
-        own, waits_s = list(rows), _waits_s(one)
-        tensor_s, vector_s = self.tensor_s[own].sum(axis=0), self.vector_s[own].sum(axis=0)
+        places, waits_s = list(rows), _waits_s(lowered)
+        tensor_s, vector_s = self.tensor_s[places].sum(axis=0), self.vector_s[places].sum(axis=0)
         return np.asarray(waits_s + np.maximum(tensor_s[self.tensor_of], vector_s[self.vector_of]))
 
 
@@ -100,12 +100,15 @@ def _sides(alone: Column, spread: Column, row: int, tensor: bool) -> tuple[Float
     return alone.vector_parts_s(row), spread.vector_parts_s(row)
 
 
-def _waits_s(one: LoweredPass) -> float:
+def _waits_s(lowered: LoweredPass) -> float:
     """Collectives that run alone."""
-    if one.rule.network_apart:
+    if lowered.rule.network_apart:
         return 0.0
     return sum(
-        one.waits_s[place] for unit in one.units if unit.core == "none" for place in unit.places
+        lowered.waits_s[place]
+        for unit in lowered.units
+        if unit.core == "none"
+        for place in unit.places
     )
 
 
@@ -119,20 +122,24 @@ def peak_floors(task: ModelTask, graph: RankGraph, chips: ChipSet) -> Floats:
     lanes_per_s = chips.vector_cores * chips.columns.lanes * clock_hz
     seconds = list[Floats]()
     for layer in graph.layers:
-        found = np.zeros(len(chips))
-        for one in (layer.forward, layer.backward):
-            own = [
-                work for work in one.works if work.attention is None or constants.attention is None
+        layer_s = np.zeros(len(chips))
+        for lowered in (layer.forward, layer.backward):
+            unfused = [
+                work
+                for work in lowered.works
+                if work.attention is None or constants.attention is None
             ]
             rates = constants.rates, constants.grouped_share
-            macs = sum(product.packed(*rates).macs for work in own for product in work.products)
+            macs = sum(product.packed(*rates).macs for work in unfused for product in work.products)
             steps = sum(
                 work.vector.operations * work.vector.elements
-                for work in own
+                for work in unfused
                 if work.vector is not None
             )
-            found = found + _waits_s(one) + np.maximum(macs / macs_per_s, steps / lanes_per_s)
-        seconds.append(found)
+            layer_s = (
+                layer_s + _waits_s(lowered) + np.maximum(macs / macs_per_s, steps / lanes_per_s)
+            )
+        seconds.append(layer_s)
     return on_all_devices(task, graph, np.array(seconds)) / task.training.devices * (1 - SLACK)
 
 
@@ -141,10 +148,12 @@ def part_floors(task: ModelTask, graph: RankGraph, loads: PartLoads) -> Floats:
     its passes."""
     first, seconds = 0, list[Floats]()
     for layer in graph.layers:
-        found = np.zeros(len(loads.tensor_of))
-        for at, one in enumerate(layer.passes):
-            if at < 2 and one.works:  # forward and backward come first
-                found = found + loads.pass_s(one, loads.table.rows[first : first + len(one.works)])
-            first += len(one.works)
-        seconds.append(found)
+        layer_s = np.zeros(len(loads.tensor_of))
+        for index, lowered in enumerate(layer.passes):
+            if index < 2 and lowered.works:  # forward and backward come first
+                layer_s = layer_s + loads.pass_s(
+                    lowered, loads.table.rows[first : first + len(lowered.works)]
+                )
+            first += len(lowered.works)
+        seconds.append(layer_s)
     return on_all_devices(task, graph, np.array(seconds)) / task.training.devices * (1 - SLACK)

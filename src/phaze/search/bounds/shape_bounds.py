@@ -74,11 +74,11 @@ def cut_bounds(tables: ShapeTables, times: LayerTable, cut_s: Floats | float) ->
     # What no family undercuts at a depth first; then the most promising of them, which leave little
     # of the others.
     near = [
-        (depth_floors(shapes, whole_s, rate, below)[depth], at, depth, family, shapes)
+        (depth_floors(shapes, whole_s, rate, below)[depth], index, depth, family, shapes)
         for depth in np.flatnonzero(depth_floors(tables.shapes, whole_s, rate, below) < 1).tolist()
-        for at, (family, shapes) in enumerate(tables.families(depth))
+        for index, (family, shapes) in enumerate(tables.families(depth))
     ]
-    for nearest, _, depth, family, shapes in sorted(near, key=lambda one: one[:3]):
+    for nearest, _, depth, family, shapes in sorted(near, key=lambda entry: entry[:3]):
         if nearest >= 1:
             break
         below = cut_floors(
@@ -104,6 +104,6 @@ def shape_bounds(
     index = np.flatnonzero(bounds < cut_s * (1 - SLACK)) if cuts else np.empty(0, np.int64)
     for some in np.split(index, range(CUTS, len(index), CUTS)) if len(index) else ():
         deadline.check()
-        own = cut_s[some] if isinstance(cut_s, np.ndarray) else cut_s
-        bounds[some] = np.maximum(bounds[some], cut_bounds(tables, times.taken(some), own))
+        chip_cuts_s = cut_s[some] if isinstance(cut_s, np.ndarray) else cut_s
+        bounds[some] = np.maximum(bounds[some], cut_bounds(tables, times.taken(some), chip_cuts_s))
     return bounds

@@ -36,11 +36,11 @@ def _sums(stages: Stages, times: "Floats", limits: tuple[float, float], total: "
             if stages.size_bytes[pair] > most_bytes or times[pair, 0] + moved > limit:
                 continue
             for mode in range(times.shape[1]):
-                own, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
-                if up_to > 0 and own + moved <= limit:
-                    for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
-                        total[top, s] = min(total[top, s], own + total[rest, s - 1])
-                    covered, slowest = max(covered, up_to), max(slowest, own)
+                stage_s, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
+                if up_to > 0 and stage_s + moved <= limit:
+                    for s in range(covered + 1 if stage_s >= slowest else 1, up_to + 1):
+                        total[top, s] = min(total[top, s], stage_s + total[rest, s - 1])
+                    covered, slowest = max(covered, up_to), max(slowest, stage_s)
 
 
 @njit(cache=True, nogil=True)
@@ -59,23 +59,23 @@ def _paces(
                 continue
             rest, covered, slowest = stages.rest[pair], 0, 0.0
             for mode in range(times.shape[1]):
-                own, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
+                stage_s, up_to = times[pair, mode], min(depth, stages.highest[pair, mode])
                 if up_to > 0:
-                    for s in range(covered + 1 if own >= slowest else 1, up_to + 1):
+                    for s in range(covered + 1 if stage_s >= slowest else 1, up_to + 1):
                         moved = (
                             end if s == depth else stages.move_s[stages.crossed[pattern, s], top]
                         )
                         moved += (
                             end if s == 1 else stages.move_s[stages.crossed[pattern, s - 1], rest]
                         )
-                        pace[top, s] = min(pace[top, s], max(own + moved, pace[rest, s - 1]))
-                    covered, slowest = max(covered, up_to), max(slowest, own)
+                        pace[top, s] = min(pace[top, s], max(stage_s + moved, pace[rest, s - 1]))
+                    covered, slowest = max(covered, up_to), max(slowest, stage_s)
 
 
 @njit(cache=True, nogil=True)
-def _room(shapes: Shapes, at: tuple[int, int], sum_s: float, rate: float, best: float) -> float:
+def _room(shapes: Shapes, place: tuple[int, int], sum_s: float, rate: float, best: float) -> float:
     """The longest that a stage of a plan of a shape and class may take that beats ``best``."""
-    j, size = at
+    j, size = place
     whole = sum_s + shapes.moves_s[j] + shapes.waits_s[j]
     room = (
         best - shapes.sums[j] * whole - shapes.ends_s[j, size] - shapes.step_bytes[j, size] * rate
@@ -90,19 +90,19 @@ def _longest(
 ) -> float:
     """The longest that a stage of a plan of so many stages may take that beats ``best``; 0 if none
     does. ``free`` is known of the longest, by pattern, nothing if it is empty."""
-    found = 0.0
+    longest = 0.0
     for j in range(shapes.start[depth], shapes.start[depth + 1]):
         pace = free[shapes.pattern[j]] if free.shape[0] > 0 else 0.0
         if ended(shapes, (j, 0), depth, pace, sum_s, rate) < best:
-            found = max(found, _room(shapes, (j, 0), sum_s, rate, best))
-    return found
+            longest = max(longest, _room(shapes, (j, 0), sum_s, rate, best))
+    return longest
 
 
 @njit(cache=True, nogil=True)
 def _of_class(
     shapes: Shapes,
     depth: int,
-    at: tuple[int, int],
+    place: tuple[int, int],
     pace: float,
     sum_s: float,
     rate: float,
@@ -110,12 +110,12 @@ def _of_class(
 ) -> tuple[float, float]:
     """The least of a class and pattern, from the longest stage and the sum of all, and the longest
     that a stage of such a plan may take that beats ``best``."""
-    (size, pattern), least, longest = at, np.inf, 0.0
+    (size, pattern), least, longest = place, np.inf, 0.0
     for j in range(shapes.start[depth], shapes.start[depth + 1]):
         if shapes.pattern[j] == pattern:
-            own = ended(shapes, (j, size), depth, pace, sum_s, rate)
-            least = min(least, own)
-            if own < best:
+            total_s = ended(shapes, (j, size), depth, pace, sum_s, rate)
+            least = min(least, total_s)
+            if total_s < best:
                 longest = max(longest, _room(shapes, (j, size), sum_s, rate, best))
     return least, longest
 
@@ -125,34 +125,34 @@ def _class_floor(
     shapes: Shapes,
     stages: Stages,
     depth: int,
-    at: tuple[int, int],
+    place: tuple[int, int],
     times: "Floats",
-    known: tuple[float, float, float],
+    terms: tuple[float, float, float],
     rate: float,
     best: float,
     table: "Floats",
 ) -> float:
-    """The lesser of ``best`` and of a class and pattern; ``known`` of all classes are the longest
+    """The lesser of ``best`` and of a class and pattern; ``terms`` of all classes are the longest
     stage, the sum of all, and the longest that a stage may take.
 
     What the sum leaves to the longest stage shortens it, and stages that are no longer have a
     greater sum: in turns, until neither changes.
     """
-    (size, pattern), (free, sum_s, limit) = at, known
-    if _of_class(shapes, depth, at, free, sum_s, rate, best)[0] >= best:
+    (size, pattern), (free, sum_s, limit) = place, terms
+    if _of_class(shapes, depth, place, free, sum_s, rate, best)[0] >= best:
         return best
     _paces(stages, times, (stages.most_bytes[size], limit), pattern, table)
     pace = table[-1, depth]
     # Stopping early is safe: each turn ends with a bound that holds.
     for _ in range(TURNS):
-        least, longest = _of_class(shapes, depth, at, pace, sum_s, rate, best)
+        least, longest = _of_class(shapes, depth, place, pace, sum_s, rate, best)
         if least >= best or pace > longest:
             return best
         _sums(stages, times, (stages.most_bytes[size], min(limit, longest)), table)
         if table[-1, depth] <= sum_s:
             break
         sum_s = table[-1, depth]
-    return min(best, _of_class(shapes, depth, at, pace, sum_s, rate, best)[0])
+    return min(best, _of_class(shapes, depth, place, pace, sum_s, rate, best)[0])
 
 
 @njit(cache=True, nogil=True)
@@ -189,9 +189,9 @@ def _cut_floor(
     for pattern in range(patterns):
         for size in range(stages.most_bytes.shape[0]):
             if free[pattern] < np.inf:
-                known = (free[pattern], sum_s, limit)
+                terms = (free[pattern], sum_s, limit)
                 best = _class_floor(
-                    shapes, stages, depth, (size, pattern), times, known, rate, best, table
+                    shapes, stages, depth, (size, pattern), times, terms, rate, best, table
                 )
     return best
 
@@ -215,20 +215,20 @@ def cut_floors(
     """
     kinds, chips = layer_s.shape
     pairs = stages.rest.shape[0]
-    found, times, nothing = below.copy(), np.empty((pairs, mode_s.shape[0])), np.empty(0)
+    bounds, times, nothing = below.copy(), np.empty((pairs, mode_s.shape[0])), np.empty(0)
     for chip in range(chips):
         rate = second_per_byte[chip]
         limit = _longest(shapes, depth, nothing, whole_s[chip], rate, below[chip])
         if limit == 0.0:
             continue
         for pair in range(pairs):
-            own = 0.0
+            stage_s = 0.0
             for kind in range(kinds):
-                own += stages.counts[pair, kind] * layer_s[kind, chip]
+                stage_s += stages.counts[pair, kind] * layer_s[kind, chip]
             for mode in range(mode_s.shape[0]):
-                times[pair, mode] = own
+                times[pair, mode] = stage_s
                 for kind in range(kinds):
                     again = stages.counts[pair, kind] * stages.repeated[kind]
                     times[pair, mode] += again * mode_s[mode, kind, chip]
-        found[chip] = _cut_floor(shapes, stages, depth, times, limit, rate, below[chip])
-    return found
+        bounds[chip] = _cut_floor(shapes, stages, depth, times, limit, rate, below[chip])
+    return bounds

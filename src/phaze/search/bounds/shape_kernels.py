@@ -63,7 +63,7 @@ class Stages(NamedTuple):
 @njit(cache=True, nogil=True)
 def ended(
     shapes: Shapes,
-    at: tuple[int, int],
+    place: tuple[int, int],
     stages: int,
     pace_s: float,
     sum_s: float,
@@ -71,7 +71,7 @@ def ended(
 ) -> float:
     """What a shape and class take whose longest stage, transfers with it, and whose sum without
     them are so long."""
-    j, size = at
+    j, size = place
     whole = sum_s + shapes.moves_s[j] + shapes.waits_s[j]
     longest = max(pace_s, whole / stages)
     end = shapes.ends_s[j, size] + shapes.step_bytes[j, size] * second_per_byte
@@ -87,9 +87,9 @@ def _counted(numbers: "Ints", layer_s: "Floats", stages: int, move: float) -> fl
         # If only the two end stages, with one transfer each, need the ceiling of layers, one
         # transfer counts; else a middle stage needs it (a second transfer) or an end stage one
         # layer more.
-        own, most = layer_s[kind], -(-numbers[kind] // stages)
+        kind_s, most = layer_s[kind], -(-numbers[kind] // stages)
         ends = 2 * most + (stages - 2) * (most - 1) >= numbers[kind]
-        pace = max(pace, most * own + move + (0.0 if ends else min(move, own)))
+        pace = max(pace, most * kind_s + move + (0.0 if ends else min(move, kind_s)))
     return pace
 
 
@@ -102,17 +102,17 @@ def _last_totals(
 
         (laps / S + sums) (total + again + moves + waits) + ends + step >= cut
     """
-    found = np.empty(depths.shape[0])
+    totals = np.empty(depths.shape[0])
     for j in range(depths.shape[0]):
         end = shapes.ends_s[j, 0] + shapes.step_bytes[j, 0] * second_per_byte
         passes = shapes.laps[j] / depths[j] + shapes.sums[j]
-        found[j] = (
+        totals[j] = (
             (cut_s - end) / passes
             - shapes.again[j] * again_s
             - shapes.moves_s[j]
             - shapes.waits_s[j]
         )
-    return found
+    return totals
 
 
 @njit(cache=True, nogil=True)
@@ -140,12 +140,12 @@ def shape_floors(
         depths[shapes.start[stages] : shapes.start[stages + 1]] = stages
     last = _last_totals(shapes, depths, again_s.min(), second_per_byte.min(), cut_s.max())
     order = np.argsort(-last)
-    found, own, recent = cut_s.copy(), np.empty(kinds), order[0]
+    bounds, kind_s, recent = cut_s.copy(), np.empty(kinds), order[0]
     for chip in range(chips):
         total, rate, best = 0.0, second_per_byte[chip], cut_s[chip]
         for kind in range(kinds):
-            own[kind] = layer_s[kind, chip]
-            total += numbers[kind] * own[kind]
+            kind_s[kind] = layer_s[kind, chip]
+            total += numbers[kind] * kind_s[kind]
         # Chips come in the order of the space, so the shape that was best for the last one gives a
         # tight cut first.
         for turn in range(-1, rows):
@@ -156,12 +156,12 @@ def shape_floors(
                 break
             whole = total + shapes.again[j] * again_s[chip]
             if ended(shapes, (j, 0), depths[j], 0.0, whole, rate) < best:
-                pace = _counted(numbers, own, depths[j], shapes.move_s[j])
+                pace = _counted(numbers, kind_s, depths[j], shapes.move_s[j])
                 after = ended(shapes, (j, 0), depths[j], pace, whole, rate)
                 if after < best:
                     best, recent = after, j
-        found[chip] = best
-    return found
+        bounds[chip] = best
+    return bounds
 
 
 @njit(cache=True, nogil=True)
@@ -171,12 +171,12 @@ def depth_floors(
     """For each depth how near a plan of it comes to ``below`` on the chip where it comes nearest,
     if all its stages were alike: 1 or more where none is below."""
     depth, chips = shapes.start.shape[0] - 2, whole_s.shape[0]
-    found = np.full(depth + 1, np.inf)
+    nearest = np.full(depth + 1, np.inf)
     for stages in range(1, depth + 1):
         for j in range(shapes.start[stages], shapes.start[stages + 1]):
             for chip in range(chips):
-                own = ended(shapes, (j, 0), stages, 0.0, whole_s[chip], second_per_byte[chip])
-                found[stages] = min(
-                    found[stages], own / below[chip] if below[chip] < np.inf else 0.0
+                total_s = ended(shapes, (j, 0), stages, 0.0, whole_s[chip], second_per_byte[chip])
+                nearest[stages] = min(
+                    nearest[stages], total_s / below[chip] if below[chip] < np.inf else 0.0
                 )
-    return found
+    return nearest

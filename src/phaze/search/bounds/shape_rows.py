@@ -43,8 +43,8 @@ Met = dict[tuple[tuple[int, ...], ...], tuple[int, Shape]]
 
 def most_replicas(problem: PlacementProblem, width: Width, stages: int) -> int:
     """The most replicas of a pipeline of so many stages, as many unsplit as there can be."""
-    taken = int(width.fewest_devices(np.array([stages]))[0])
-    return max(1, min(problem.microbatches, problem.devices // taken))
+    devices = int(width.fewest_devices(np.array([stages]))[0])
+    return max(1, min(problem.microbatches, problem.devices // devices))
 
 
 def least_prices(task: ModelTask, problem: PlacementProblem, width: Width) -> Floats:
@@ -56,7 +56,10 @@ def least_prices(task: ModelTask, problem: PlacementProblem, width: Width) -> Fl
         lanes = width.graph.width // problem.sharing.context
     carried = np.array([cuts.min() / lanes if len(cuts) else 0.0])
     return np.array(
-        [float(task.prices.transfer_s(at, carried)[0]) for at in range(len(problem.cluster.levels))]
+        [
+            float(task.prices.transfer_s(level, carried)[0])
+            for level in range(len(problem.cluster.levels))
+        ]
     )
 
 
@@ -91,7 +94,7 @@ class Ends:
 
 
 def _degrees(problem: PlacementProblem, width: Width, stages: int, met: Met) -> ShapeDegrees:
-    tensor, found = width.graph.width, []
+    tensor, columns = width.graph.width, []
     most = most_replicas(problem, width, stages)
     several = stages > 1 and len(problem.cluster.levels) > 1
     sharing, cluster = problem.sharing, problem.cluster
@@ -101,25 +104,27 @@ def _degrees(problem: PlacementProblem, width: Width, stages: int, met: Met) -> 
             [data for data in range(1, most + 1) if sharing.allows(shape._replace(data=data))], int
         )
         members = np.empty(len(replicas), np.int64)
-        for at, data in enumerate(replicas.tolist()):
-            own = shape._replace(data=data)
+        for index, data in enumerate(replicas.tolist()):
+            degrees = shape._replace(data=data)
             held_by: tuple[tuple[int, ...], ...] = (
-                sharing.dense_by_level(cluster, own),
-                experts_met(problem, own),
+                sharing.dense_by_level(cluster, degrees),
+                experts_met(problem, degrees),
             )
             if sharing.shard:
                 held_by += (
-                    sharing.shard_by_level(cluster, own),
-                    sharing.shards_by_level(cluster, own),
+                    sharing.shard_by_level(cluster, degrees),
+                    sharing.shards_by_level(cluster, degrees),
                 )
-            members[at] = met.setdefault(held_by, (len(met), own))[0]
+            members[index] = met.setdefault(held_by, (len(met), degrees))[0]
         levels = np.zeros((most, stages - 1), np.int64)
         if several:
             levels = boundary_levels_of(cluster, shape)
-        found.append(
+        columns.append(
             (replicas, -(-problem.microbatches // replicas), members, levels[replicas - 1])
         )
-    many, rounds, met_at, crossed = (np.concatenate(column) for column in zip(*found, strict=True))
+    many, rounds, met_at, crossed = (
+        np.concatenate(column) for column in zip(*columns, strict=True)
+    )
     patterns, which = np.unique(crossed, axis=0, return_inverse=True)
     return ShapeDegrees(many, rounds, which.reshape(-1).astype(np.int64), met_at, patterns)
 
@@ -166,17 +171,19 @@ def _ends(
     )
     kinds, counts = np.unique(layers, axis=0, return_counts=True)
     ends_s, waits_s = np.zeros((len(met), len(sizes_bytes))), np.zeros(len(met))
-    for at, shape in met.values():
+    for member, shape in met.values():
         if mixed is None:
-            ends_s[at] = synchronisation_s(problem, shape, task.prices, sizes_bytes)
+            ends_s[member] = synchronisation_s(problem, shape, task.prices, sizes_bytes)
         else:
-            own = mixed.parameter_bytes, mixed.expert_bytes
-            ends_s[at] = mixed.least(
-                synchronisation_s(problem, shape, task.prices, *own), sizes_bytes
+            bytes_by_stage = mixed.parameter_bytes, mixed.expert_bytes
+            ends_s[member] = mixed.least(
+                synchronisation_s(problem, shape, task.prices, *bytes_by_stage), sizes_bytes
             )
         if problem.zero >= 2:
             ahead_s, behind_s = collected_s(problem, shape, task.prices, *kinds.T)
-            waits_s[at] = (1 - problem.rules.hidden) * float(((ahead_s + behind_s) * counts).sum())
+            waits_s[member] = (1 - problem.rules.hidden) * float(
+                ((ahead_s + behind_s) * counts).sum()
+            )
     return Ends(ends_s, waits_s)
 
 
@@ -184,14 +191,14 @@ def shape_rows_of(
     task: ModelTask,
     problem: PlacementProblem,
     width: Width,
-    known: tuple[tuple[ShapeDegrees, ...], Met],
+    met_degrees: tuple[tuple[ShapeDegrees, ...], Met],
     zeros: Sequence[int],
     sizes_bytes: Floats,
     mixed: StageSizes | None = None,
 ) -> ShapeRows:
     """The rows of a graph whose degrees are known, for sizes of the largest stage; ``mixed`` as of
     :func:`_ends`."""
-    (degrees, met), prices_s = known, least_prices(task, problem, width)
+    (degrees, met), prices_s = met_degrees, least_prices(task, problem, width)
     if (
         problem.rules.overlapped_transfers
     ):  # the rows bound every number of chunks, which may hide their transfers
@@ -202,7 +209,7 @@ def shape_rows_of(
     stepped = (
         None if mixed is None else mixed.least(mixed.stepped_bytes(problem, width), sizes_bytes)
     )
-    moved_s = tuple(own.transfers_s(prices_s) for own in degrees)
+    moved_s = tuple(depth_degrees.transfers_s(prices_s) for depth_degrees in degrees)
     return ShapeRows(degrees, moved_s, sizes_bytes, at_zeros, stepped)
 
 

@@ -79,23 +79,23 @@ class ShapeTables:
     shapes: Shapes
     numbers: Integers
     repeated: Floats
-    known: "ShapeTerms"
-    made: dict[tuple[Family, int], Shapes] = field(default_factory=dict, compare=False)
+    terms: "ShapeTerms"
+    shapes_of_depth: dict[tuple[Family, int], Shapes] = field(default_factory=dict, compare=False)
     cut: dict[tuple[Family, int], Stages] = field(default_factory=dict, compare=False)
 
     def families(self, depth: int) -> Iterator[tuple[Family, Shapes]]:
         """Every family and its shapes of one depth."""
-        for family in self.known.families:
+        for family in self.terms.families:
             key = (family, depth)
-            if key not in self.made:
-                self.made[key] = self.known.shapes_of(family, depth)
-            yield family, self.made[key]
+            if key not in self.shapes_of_depth:
+                self.shapes_of_depth[key] = self.terms.shapes_of(family, depth)
+            yield family, self.shapes_of_depth[key]
 
     def stages(self, family: Family, depth: int) -> Stages:
         """The stages of a family and depth."""
         key = (family, depth)
         if key not in self.cut:
-            self.cut[key] = self.known.stages_of(family, depth)
+            self.cut[key] = self.terms.stages_of(family, depth)
         return self.cut[key]
 
 
@@ -133,12 +133,12 @@ class ShapeTerms:
         """By degree of a depth, the least beta of any family: 1/v of the most chunks that stages
         with as many blocks at the least can have, nothing where backward passes are split."""
         rounds = self.rows.at(stages).rounds
-        found = np.ones(len(rounds))
+        fills = np.ones(len(rounds))
         for family in self.families:
             if family.chunks == 1 or family.chunks * stages <= self.width.blocks:
-                least = np.minimum(found, 0.0 if family.split else family.fill)
-                found = np.where(family.runs(rounds, stages), least, found)
-        return found
+                least = np.minimum(fills, 0.0 if family.split else family.fill)
+                fills = np.where(family.runs(rounds, stages), least, fills)
+        return fills
 
     def classes(self, sizes: Floats, stages: int) -> tuple[Floats, Floats]:
         """The greatest and the least size of a largest stage of each class of a depth, ascending,
@@ -159,44 +159,46 @@ class ShapeTerms:
     def terms(self, stages: int, fills: Floats, sizes: Floats) -> Floats:
         """The rows of a depth and of beta by degree, below 0 where there is none, by size of a
         largest stage."""
-        own, ends, classes = self.rows.at(stages), self.rows.ends[self.problem.zero], len(sizes)
+        degrees, ends, classes = self.rows.at(stages), self.rows.ends[self.problem.zero], len(sizes)
         if self.first is not None:
             sizes = np.full(classes, self.first)
-        at = np.searchsorted(self.rows.sizes_bytes, sizes * (1 + 1e-12), side="right") - 1
+        size_places = np.searchsorted(self.rows.sizes_bytes, sizes * (1 + 1e-12), side="right") - 1
         traffic = (
-            self._stepped(sizes, at)
+            self._stepped(sizes, size_places)
             / self.problem.sent_bytes
             * self.problem.optimizer_traffic_bytes
         )
-        share = self._shared(own.replicas)
+        share = self._shared(degrees.replicas)
         some = np.flatnonzero(fills >= 0)
         rows = np.empty((len(some), PLAIN + 2 * classes))
         sums = fills[some]
-        rows[:, 0], rows[:, 1] = own.rounds[some] - sums, sums
+        rows[:, 0], rows[:, 1] = degrees.rounds[some] - sums, sums
         if self.problem.rules.families[0].pace_stages:
-            rows[:, 0], rows[:, 1] = own.rounds[some] + stages - 1, 0
-        (moves_s, move_s), pattern = self.rows.transfers_s[stages - 1], own.pattern[some]
+            rows[:, 0], rows[:, 1] = degrees.rounds[some] + stages - 1, 0
+        (moves_s, move_s), pattern = self.rows.transfers_s[stages - 1], degrees.pattern[some]
         rows[:, 2], rows[:, 3], rows[:, 6] = moves_s[pattern], move_s[pattern], pattern
         rows[:, 4], rows[:, AGAIN] = (
-            ends.waits_s[own.members[some]],
+            ends.waits_s[degrees.members[some]],
             self.again[stages] if self.counted else 0,
         )
-        tied_s = self.tied_s[own.levels.max(axis=1)][pattern] if stages > 1 else np.zeros(len(some))
+        tied_s = (
+            self.tied_s[degrees.levels.max(axis=1)][pattern] if stages > 1 else np.zeros(len(some))
+        )
         rows[:, PLAIN : PLAIN + classes] = (
-            ends.ends_s[own.members[some][:, None], at] + tied_s[:, None]
+            ends.ends_s[degrees.members[some][:, None], size_places] + tied_s[:, None]
         )
         rows[:, PLAIN + classes :] = traffic / share[some, None]
         # Replicas of equal laps whose boundaries cross the same levels count as one.
-        marks = np.stack([own.rounds[some], own.pattern[some]])
+        marks = np.stack([degrees.rounds[some], degrees.pattern[some]])
         turns = np.flatnonzero((np.diff(marks, prepend=-1) != 0).any(axis=0))
         return np.minimum.reduceat(rows, turns, axis=0) if len(some) else rows
 
-    def _stepped(self, sizes: Floats, at: Integers) -> Floats:
+    def _stepped(self, sizes: Floats, places: Integers) -> Floats:
         """Bytes of parameters that the optimizer updates on a rank, if there is one replica."""
         if not self.problem.zero:
             return sizes
         stepped = self.rows.stepped_bytes
-        return sizes / self.problem.sharing.context if stepped is None else stepped[at]
+        return sizes / self.problem.sharing.context if stepped is None else stepped[places]
 
     def _shared(self, replicas: Integers) -> Floats:
         """By degree, over how many ranks the update is shared out, beside those that share a
@@ -209,28 +211,28 @@ class ShapeTerms:
     def overall(self, stages: int) -> Floats:
         """The rows of a depth over all families that none beats, whatever fits: ``again`` is left
         to the memory."""
-        found = self.terms(stages, self.fills(stages), self.reached[[stages]])
-        found[:, AGAIN] = 0
-        found[:, PLAIN - 1] = (
+        rows = self.terms(stages, self.fills(stages), self.reached[[stages]])
+        rows[:, AGAIN] = 0
+        rows[:, PLAIN - 1] = (
             0  # which levels boundaries cross is in the transfers, and counts no further
         )
-        return _unbeaten(found)
+        return _unbeaten(rows)
 
     def overall_in_memory(self, rows: Sequence[Floats]) -> Shapes:
         """Those of :meth:`overall` by depth, from 1 on, as far as a depth fits, with the layers
         computed again."""
-        found = [
-            own.copy() if fewest >= 0 else own[:0]
-            for own, fewest in zip(rows, self.again[1:], strict=True)
+        fitting = [
+            depth_rows.copy() if fewest >= 0 else depth_rows[:0]
+            for depth_rows, fewest in zip(rows, self.again[1:], strict=True)
         ]
-        for own, fewest in zip(found, self.again[1:].tolist(), strict=True):
-            own[:, AGAIN] = fewest if self.counted else 0
-        return _shapes(found, 1)
+        for depth_rows, fewest in zip(fitting, self.again[1:].tolist(), strict=True):
+            depth_rows[:, AGAIN] = fewest if self.counted else 0
+        return _shapes(fitting, 1)
 
     def shapes_of(self, family: Family, stages: int) -> Shapes:
         """The shapes of one family and depth."""
         rows, more = [np.empty((0, PLAIN + 2 * CLASSES))] * self.width.depth, family.chunks
-        own = self.rows.at(stages)
+        degrees = self.rows.at(stages)
         beyond = family.most_stages and stages > family.most_stages
         if (
             self.again[stages] < 0
@@ -240,14 +242,14 @@ class ShapeTerms:
             return _shapes(rows, CLASSES)
         sizes = np.unique(whole_blocks(self.table, more).parameter_bytes)
         fills = np.where(
-            family.runs(own.rounds, stages), 0.0 if family.split else family.fill, -1.0
+            family.runs(degrees.rounds, stages), 0.0 if family.split else family.fill, -1.0
         )
-        found = self.terms(stages, fills, self.classes(sizes, stages)[1])
-        boundary_s, ends_s = chunk_seconds(self.problem, self.width, family, own.levels)
-        at_ends = ends_s[found[:, PLAIN - 1].astype(np.int64)]
-        found[:, 2] = more * found[:, 2] + 2 * ((stages - 1) * boundary_s + at_ends)
-        found[:, 3] = more * found[:, 3] + boundary_s
-        rows[stages - 1] = _unbeaten(found)
+        shapes = self.terms(stages, fills, self.classes(sizes, stages)[1])
+        boundary_s, ends_s = chunk_seconds(self.problem, self.width, family, degrees.levels)
+        at_ends = ends_s[shapes[:, PLAIN - 1].astype(np.int64)]
+        shapes[:, 2] = more * shapes[:, 2] + 2 * ((stages - 1) * boundary_s + at_ends)
+        shapes[:, 3] = more * shapes[:, 3] + boundary_s
+        rows[stages - 1] = _unbeaten(shapes)
         return _shapes(rows, CLASSES)
 
     def stages_of(self, family: Family, depth: int) -> Stages:
@@ -255,11 +257,11 @@ class ShapeTerms:
         width, graph, pairs = self.width, self.graph, whole_blocks(self.table, family.chunks)
         kinds = np.array([graph.calls[layer.id] for layer in width.graph.layers])
         top = np.repeat(np.arange(len(pairs.start) - 1), np.diff(pairs.start))
-        held = [
+        inside_cuts = [
             inside(width.cut_sets, (kinds == kind).astype(np.float64))
             for kind in range(len(graph.layers))
         ]
-        counts = np.stack([own[top] - own[pairs.rest] for own in held], axis=1)
+        counts = np.stack([layers[top] - layers[pairs.rest] for layers in inside_cuts], axis=1)
         replicas = most_replicas(self.problem, width, depth)
         rounds = self.problem.rounds(replicas)
         if family.whole_rounds:  # a multiple of the stages
@@ -288,10 +290,10 @@ def _unbeaten(rows: Floats) -> Floats:
 
 def _shapes(rows: Sequence[Floats], classes: int) -> Shapes:
     """Rows by depth, from 1 on, as columns."""
-    kept = [np.empty((0, PLAIN + 2 * classes)), *rows]
+    by_depth = [np.empty((0, PLAIN + 2 * classes)), *rows]
     start, terms = (
-        np.cumsum([0, *(len(own) for own in kept)]).astype(np.int64),
-        np.concatenate(kept),
+        np.cumsum([0, *(len(depth_rows) for depth_rows in by_depth)]).astype(np.int64),
+        np.concatenate(by_depth),
     )
     laps, sums, moves_s, move_s, waits_s, again, pattern = np.ascontiguousarray(terms[:, :PLAIN].T)
     by_class = (terms[:, PLAIN : PLAIN + classes].copy(), terms[:, PLAIN + classes :].copy())
@@ -303,12 +305,12 @@ def _shapes(rows: Sequence[Floats], classes: int) -> Shapes:
 def _fewest(problem: PlacementProblem, width: Width, table: StageTable) -> Integers:
     """Fewest layers recomputed at every depth, -1 where nothing fits; with one chunk, which needs
     the least memory."""
-    depth, known = width.depth, dict[tuple[int, int], Integers]()
-    found, family = np.full(depth + 1, -1, np.int64), problem.rules.families[0]
+    depth, by_microbatches = width.depth, dict[tuple[int, int], Integers]()
+    recomputed, family = np.full(depth + 1, -1, np.int64), problem.rules.families[0]
     if not something_fits(
         problem
     ):  # rounded replicas may let a depth through at which nothing fits
-        return found
+        return recomputed
     for stages in range(1, depth + 1):
         replicas = most_replicas(problem, width, stages)
         rounds = problem.rounds(replicas)
@@ -316,11 +318,13 @@ def _fewest(problem: PlacementProblem, width: Width, table: StageTable) -> Integ
         # once.
         shared = 1 << (replicas - 1).bit_length() if problem.zero else 1
         key = (depth if rounds >= stages and family.in_flight_rule != "all" else rounds, shared)
-        if key not in known:
+        if key not in by_microbatches:
             room = room_of(problem, shared, width.graph.width)
-            known[key] = fewest_again(table, room, in_flight_of(family, key[0], None, depth))
-        found[stages] = known[key][stages]
-    return found
+            by_microbatches[key] = fewest_again(
+                table, room, in_flight_of(family, key[0], None, depth)
+            )
+        recomputed[stages] = by_microbatches[key][stages]
+    return recomputed
 
 
 def _tied(task: ModelTask, problem: PlacementProblem, width: Width) -> Floats:
@@ -334,7 +338,9 @@ def _tied(task: ModelTask, problem: PlacementProblem, width: Width) -> Floats:
         sum(layer.tied == first.tied for layer in graph.layers),
         np.array([first.tied_bytes]),
     )
-    groups = [tuple(count if at == level else 1 for at in range(levels)) for level in range(levels)]
+    groups = [
+        tuple(count if index == level else 1 for index in range(levels)) for level in range(levels)
+    ]
     return np.array([float(task.prices.all_reduce_s(group, size)[0]) for group in groups])
 
 
@@ -349,9 +355,9 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
     that share it."""
     zeros = tuple(max(group) for group in zero_groups(task.training.zeros))
     graph, problem = task.graphs[configuration.graph], pattern_of(task, configuration, hbm_bytes)
-    at, shared = configuration.graph, (configuration.graph, configuration.shard)
+    place, shared = configuration.graph, (configuration.graph, configuration.shard)
     width = task.memo.take(
-        ("width", at, configuration.recompute),
+        ("width", place, configuration.recompute),
         lambda: prepared(problem, problem.graphs[0], task.prices),
     )
     stages = stages_of(problem, width)
@@ -360,7 +366,7 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
     )
     # The last stage of ZeRO leaves the most room: its sizes serve all.
     roomy = stages if problem.zero == max(zeros) else stages_of(problem.at_zero(max(zeros)), width)
-    reached = task.shared.take(("reached", at), lambda: reached_bytes(graph, problem, width))
+    reached = task.shared.take(("reached", place), lambda: reached_bytes(graph, problem, width))
     first = first_bytes(width) if problem.rules.end == "first" else None
     sizes = priced_sizes(roomy, reached[1:] if first is None else np.append(reached[1:], first))
     degrees = task.shared.take(("degrees", shared), lambda: all_degrees(problem, width))
@@ -377,12 +383,12 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
         ),
     )
     tied_s, counted = _tied(task, problem, width), configuration.recompute == "best"
-    known = ShapeTerms(
+    terms = ShapeTerms(
         task, graph, problem, width, stages, rows, reached, first, again, tied_s, counted
     )
     overall = task.memo.take(
         ("overall", shared, problem.zero, sizes.tobytes()),
-        lambda: [known.overall(s) for s in range(1, width.depth + 1)],
+        lambda: [terms.overall(s) for s in range(1, width.depth + 1)],
     )
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.layers))], np.int64)
     # Where the last stage never recomputes, no layer is sure to be computed again.
@@ -391,4 +397,4 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
         if problem.rules.last_stage_recomputes
         else np.zeros(len(graph.layers))
     )
-    return ShapeTables(known.overall_in_memory(overall), numbers, repeated, known)
+    return ShapeTables(terms.overall_in_memory(overall), numbers, repeated, terms)

@@ -29,8 +29,8 @@ class StageSizes:
         """By size, the least amount of any stage of at least that many bytes of parameters;
         ``amounts`` by pair."""
         least = np.minimum.accumulate(np.append(amounts, np.inf)[::-1])[::-1]
-        found = least[np.searchsorted(self.parameter_bytes, sizes_bytes * (1 - 1e-12))]
-        return np.where(np.isinf(found), 0.0, found)
+        amounts_there = least[np.searchsorted(self.parameter_bytes, sizes_bytes * (1 - 1e-12))]
+        return np.where(np.isinf(amounts_there), 0.0, amounts_there)
 
     def stepped_bytes(self, problem: PlacementProblem, width: Width) -> Floats:
         """Bytes of parameters that a rank updates under ZeRO with one replica, by pair: of d
@@ -57,12 +57,14 @@ def reached_bytes(graph: RankGraph, problem: PlacementProblem, width: Width) -> 
         if layer.tied is not None
     }
     depths = np.arange(1, width.depth + 1)
-    found = np.maximum(width.parameter_bytes / depths, float(width.cut_sets.parameter_bytes.max()))
+    reached = np.maximum(
+        width.parameter_bytes / depths, float(width.cut_sets.parameter_bytes.max())
+    )
     for kind in free:
-        found = np.maximum(
-            found, -(-graph.calls.count(kind) // depths) * graph.layers[kind].parameter_bytes
+        reached = np.maximum(
+            reached, -(-graph.calls.count(kind) // depths) * graph.layers[kind].parameter_bytes
         )
-    return np.append(0.0, found)
+    return np.append(0.0, reached)
 
 
 def first_bytes(width: Width) -> float:

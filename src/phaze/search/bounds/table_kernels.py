@@ -43,13 +43,13 @@ def stage_limits(alpha: "Floats", seconds: tuple[float, float], guess_s: float) 
     whole_s, longest_s = seconds
     most = 0
     allowed = np.zeros(alpha.shape[0] + 2)
-    for at in range(alpha.shape[0]):
-        if alpha[at] < np.inf:
-            limit = guess_s * (1 + AGREEMENT) / alpha[at]
-            if limit >= max(whole_s / (at + 1), longest_s):
-                allowed[at + 1], most = limit, at + 1
-    for at in range(most - 1, 0, -1):
-        allowed[at] = max(allowed[at], allowed[at + 1])
+    for place in range(alpha.shape[0]):
+        if alpha[place] < np.inf:
+            limit = guess_s * (1 + AGREEMENT) / alpha[place]
+            if limit >= max(whole_s / (place + 1), longest_s):
+                allowed[place + 1], most = limit, place + 1
+    for place in range(most - 1, 0, -1):
+        allowed[place] = max(allowed[place], allowed[place + 1])
     allowed[0] = allowed[1]
     return allowed[: most + 2]
 
@@ -68,7 +68,7 @@ def table_floors(
     The seconds of ``cut_sets`` and ``saved`` are written over: give arrays of their own.
     """
     forward_s, backward_s = times
-    found, free = cuts_s.copy(), np.zeros(cut_sets.size.shape[0])
+    bounds, free = cuts_s.copy(), np.zeros(cut_sets.size.shape[0])
     saved.again_s[:] = 0.0
     for chip in range(cuts_s.shape[0]):
         cut_sets.forward_s[:], cut_sets.backward_s[:] = forward_s[:, chip], backward_s[:, chip]
@@ -86,5 +86,5 @@ def table_floors(
         rest_of = (g, limit_s, fixed.degrees, fixed.sync_s_per_byte, cuts_s[chip])
         chosen = best_of_table(cut_sets, table, fixed.room, in_flight, rest_of)
         if chosen[4] > 0:
-            found[chip] = chosen[0]
-    return found
+            bounds[chip] = chosen[0]
+    return bounds

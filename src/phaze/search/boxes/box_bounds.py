@@ -49,14 +49,14 @@ class BoxQuestion:
 
 def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: BoxChips) -> LayerTable:
     """Bounds on the layers of one graph on every box."""
-    own, constants = task.graphs[graph], task.training.constants
-    costs = box_layer_works(own, boxes, constants)
-    times = layer_bounds(task, own, boxes.high, DUAL, None, question.deadline, costs)
+    rank_graph, constants = task.graphs[graph], task.training.constants
+    costs = box_layer_works(rank_graph, boxes, constants)
+    times = layer_bounds(task, rank_graph, boxes.high, DUAL, None, question.deadline, costs)
     energy = question.energy
     return (
         times
         if energy is None
-        else replace(times, dynamic_j=box_joules(own, boxes, constants, energy))
+        else replace(times, dynamic_j=box_joules(rank_graph, boxes, constants, energy))
     )
 
 
@@ -86,17 +86,17 @@ def box_times(question: BoxQuestion, some: Boxes) -> BoxTimes:
     """The bounds on layers of every box, and its rates."""
     job, corners = question.job, corners_of(question.grid, some)
     rates = rates_of(job.objective, corners, list(job.hbm_bytes), job.models[0].training.devices)
-    own = Rates(rates.rate[list(question.memories)], rates.weight, rates.delays)
+    box_rates = Rates(rates.rate[list(question.memories)], rates.weight, rates.delays)
     networks = networks_of(job.models, job.space, corners.links())
-    found = []
+    by_network = []
     for index, tasks in networks.groups(np.arange(len(some))):
         boxes = corners.taken(index).boxes()
         times = [
-            tuple(_graph_times(question, task, at, boxes) for at in range(len(task.graphs)))
+            tuple(_graph_times(question, task, graph, boxes) for graph in range(len(task.graphs)))
             for task in tasks
         ]
-        found.append((index, tasks, tuple(times)))
-    return BoxTimes(own, tuple(found))
+        by_network.append((index, tasks, tuple(times)))
+    return BoxTimes(box_rates, tuple(by_network))
 
 
 def box_scores(
@@ -125,27 +125,30 @@ def box_values(
     infinite where nothing fits, and 0 for other boxes. ``reach``, of all boxes or of each: up to
     which of the first value bounds are worked out, and below which it is enough that some memory
     has one."""
-    hbm = [question.job.hbm_bytes[at] for at in question.memories]
-    found = np.zeros((len(measured), len(hbm), len(boxes)))
-    near, cut = (np.broadcast_to(np.asarray(one, np.float64), len(boxes)) for one in reach)
+    hbm = [question.job.hbm_bytes[memory] for memory in question.memories]
+    bounds_of_runs = np.zeros((len(measured), len(hbm), len(boxes)))
+    near, cut = (np.broadcast_to(np.asarray(limit, np.float64), len(boxes)) for limit in reach)
     for index, tasks, times in boxes.networks:
         some = np.flatnonzero(only[index])
         if not len(some):
             continue
-        own = index[some]
+        members = index[some]
         rates, least = (
-            [_taken(one, own) for one, _ in measured],
+            [_taken(run_rates, members) for run_rates, _ in measured],
             list[list[Floats]]([] for _ in measured),
         )
-        limits_s = (_last_s(question, rates[0], near[own]), _last_s(question, rates[0], cut[own]))
+        limits_s = (
+            _last_s(question, rates[0], near[members]),
+            _last_s(question, rates[0], cut[members]),
+        )
         for model, task in enumerate(tasks):
-            taken = [time.taken(some) for time in times[model]]
-            bounds, floors = _bounds(question, task, taken, hbm, rates[0], limits_s, finer)
-            for values, one in zip(least, rates, strict=True):
-                values.append(np.asarray(one.value(bounds, floors).min(axis=0)))
+            layer_times = [time.taken(some) for time in times[model]]
+            bounds, floors = _bounds(question, task, layer_times, hbm, rates[0], limits_s, finer)
+            for values, run_rates in zip(least, rates, strict=True):
+                values.append(np.asarray(run_rates.value(bounds, floors).min(axis=0)))
         for row, (_, scale) in enumerate(measured):
-            found[row][:, own] = scale.score(np.stack(least[row]))
-    return found
+            bounds_of_runs[row][:, members] = scale.score(np.stack(least[row]))
+    return bounds_of_runs
 
 
 def _taken(rates: Rates, index: Integers) -> Rates:
@@ -168,10 +171,14 @@ def _bounds(
     bounds = np.full((len(task.configurations), len(hbm), len(near_s)), np.inf)
     alone = len(question.job.models) == 1 and question.energy is None
     for memories, chips in alike(np.isfinite(rates.rate)):
-        some = list(times) if len(chips) == len(near_s) else [own.taken(chips) for own in times]
+        some = (
+            list(times) if len(chips) == len(near_s) else [layers.taken(chips) for layers in times]
+        )
         enough = open_s[chips] / (1 + 1e-6) if alone else 0.0
-        sizes = [hbm[at] for at in memories]
-        found = model_bounds(task, some, sizes, near_s[chips], finer, question.deadline, enough)
-        bounds[np.ix_(np.arange(len(task.configurations)), memories, chips)] = found
+        sizes = [hbm[memory] for memory in memories]
+        some_bounds = model_bounds(
+            task, some, sizes, near_s[chips], finer, question.deadline, enough
+        )
+        bounds[np.ix_(np.arange(len(task.configurations)), memories, chips)] = some_bounds
     graphs = [configuration.graph for configuration in task.configurations]
     return bounds, model_floors(task, times)[graphs][:, None, :]

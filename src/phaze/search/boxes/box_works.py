@@ -27,24 +27,26 @@ def box_work_times(
         return WorkTimes(spread, spread, np.broadcast_to(0.0, spread.shape))
     rows: dict[Work, int] = {}
     of = [rows.setdefault(work, len(rows)) for work in works]
-    own = tuple(rows)
-    fused = tuple(work if work.core == "both" else Work("none") for work in own)
-    alone, every = boxes.column(own, constants, "one_core"), boxes.column(own, constants)
-    table = CostTable(own, tuple(of), alone, every, boxes.column(fused, constants, "paired"))
+    distinct = tuple(rows)
+    fused = tuple(work if work.core == "both" else Work("none") for work in distinct)
+    alone, every = boxes.column(distinct, constants, "one_core"), boxes.column(distinct, constants)
+    table = CostTable(distinct, tuple(of), alone, every, boxes.column(fused, constants, "paired"))
     one_s, spread_s = (
         alone.times_s(),
-        np.stack([table.spread_s(row, rule.paired) for row in range(len(own))]),
+        np.stack([table.spread_s(row, rule.paired) for row in range(len(distinct))]),
     )
     hbm_s = np.zeros_like(one_s)
     if rule.hbm_shared:
-        full = np.stack([table.hbm_s(row, boxes.high.hbm_bytes_per_s) for row in range(len(own))])
+        full = np.stack(
+            [table.hbm_s(row, boxes.high.hbm_bytes_per_s) for row in range(len(distinct))]
+        )
         hbm_s = np.minimum(np.minimum(one_s, spread_s), full)
     return WorkTimes(one_s[of], spread_s[of], hbm_s[of])
 
 
 def box_layer_works(graph: RankGraph, boxes: BoxChips, constants: Constants) -> WorkTimes:
     """What the works of a graph's layers take at least on every box."""
-    works = [work for layer in graph.layers for one in layer.passes for work in one.works]
+    works = [work for layer in graph.layers for lowered in layer.passes for work in lowered.works]
     if not works:
         nothing = np.zeros((0, len(boxes)))
         return WorkTimes(nothing, nothing, nothing)
@@ -60,23 +62,23 @@ def box_joules(
         dict.fromkeys(
             w
             for layer in graph.layers
-            for one in (layer.forward, layer.backward)
-            for w in one.works
+            for lowered in (layer.forward, layer.backward)
+            for w in lowered.works
         )
     )
     column = boxes.column(works, constants)
-    known = {
-        work: boxes.joules(column, at, table)
-        for at, work in enumerate(works)
+    work_joules = {
+        work: boxes.joules(column, row, table)
+        for row, work in enumerate(works)
         if work.core not in ("none", "network")
     }
-    found = np.zeros((len(graph.layers), len(boxes)))
+    joules = np.zeros((len(graph.layers), len(boxes)))
     for kind, layer in enumerate(graph.layers):
         sent = (layer.forward.sent_bytes + layer.backward.sent_bytes) * table.sent_j_per_byte
-        found[kind] = (
+        joules[kind] = (
             sent + layer.accumulation_bytes * layer.parameters * table.energy.hbm_j_per_byte
         )
-        for one in (layer.forward, layer.backward):
-            for work in one.works:
-                found[kind] += known.get(work, 0.0)
-    return found
+        for lowered in (layer.forward, layer.backward):
+            for work in lowered.works:
+                joules[kind] += work_joules.get(work, 0.0)
+    return joules

@@ -182,9 +182,9 @@ def _drawn(grid: BoxGrid, boxes: Boxes, sizes: BoxSizes, most: bool) -> _Drawn:
     inside_j = buffer_j + energy.edge_j + node.wire_j * np.sqrt(cluster_mm2) / 2.0
     across_j = buffer_j + node.wire_j * np.sqrt(area) / 2.0
     tile = np.maximum(np.floor(far.register_bytes / 2.0) / 8.0, near.macs)
-    asked = near.clusters * 4.0 * near.macs / np.sqrt(tile)
+    wanted = near.clusters * 4.0 * near.macs / np.sqrt(tile)
     delivered = np.minimum(
-        grid.over_counts(boxes, grid.counted.clusters * grid.counted.port, most), asked
+        grid.over_counts(boxes, grid.counted.clusters * grid.counted.port, most), wanted
     )
     sharing = np.minimum(MOST_SHARING, np.sqrt(np.minimum(far.fan_out, far.clusters)))
     reads, rate = np.minimum(near.width, delivered / sharing), near.hbm_bytes_per_s

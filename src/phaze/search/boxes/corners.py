@@ -69,7 +69,7 @@ class Corners:
         """The least die of every box."""
         return die_areas(self.low, self.area_mm2)
 
-    def kept(self) -> Flags:
+    def feasible(self) -> Flags:
         """Boxes that may hold a chip of the space."""
         keep, low = self.space.keep, self.low
         small = self.most_mm2 < keep.least_share * self.grid.budget_mm2 * (1 - SLACK)

@@ -47,24 +47,24 @@ def _combinations(
         yield blocks(first, min(first + at_once, total))
 
 
-def _area(known: Floats, shared: tuple[float, ...], share: float) -> Floats:
-    """Areas of cores ``known`` with one set of what they share, added as
+def _area(cores: Floats, shared: tuple[float, ...], share: float) -> Floats:
+    """Areas of cores ``cores`` with one set of what they share, added as
     :func:`phaze.hardware.area.areas_of` adds."""
-    total = known
-    for one in shared:
-        total = total + one
+    total = cores
+    for part in shared:
+        total = total + part
     return np.asarray(total + share * total)
 
 
 def _first_above(
-    known: Floats, shared: tuple[float, ...], share: float, most: float, at_most: bool
+    cores: Floats, shared: tuple[float, ...], share: float, most: float, at_most: bool
 ) -> int:
     """Of ascending areas of cores the first place above ``most``; with ``at_most`` false the first
     not below it."""
-    low, high = 0, len(known)
+    low, high = 0, len(cores)
     while low < high:
         middle = (low + high) // 2
-        area = float(_area(known[middle : middle + 1], shared, share)[0])
+        area = float(_area(cores[middle : middle + 1], shared, share)[0])
         if area <= most if at_most else area < most:
             low = middle + 1
         else:

@@ -55,8 +55,8 @@ def chips_numbered(
     chips = len(space) - sum(counts.values()) if counted else 0
     numbers = np.unique(numbers)
     numbers = numbers[(numbers >= 0) & (numbers < prod(shape))]
-    kept = kept_at(space, numbers)
-    return replace(kept, rules=counts, others=max(0, chips - len(kept))).scaled(factors)
+    kept_chips = kept_at(space, numbers)
+    return replace(kept_chips, rules=counts, others=max(0, chips - len(kept_chips))).scaled(factors)
 
 
 def reopened(space: Space, numbers: Integers) -> SpaceChips:
@@ -99,18 +99,20 @@ class Left:
         return {**asdict(self), "least": None if self.least == float("inf") else self.least}
 
     @classmethod
-    def read(cls, said: Mapping[str, Any]) -> "Left":
-        least = float("inf") if said["least"] is None else float(said["least"])
-        numbers = tuple(int(number) for number in said["numbers"])
-        return cls(int(said["chip"]), float(said["score"]), numbers, least, float(said["near"]))
+    def read(cls, document: Mapping[str, Any]) -> "Left":
+        least = float("inf") if document["least"] is None else float(document["least"])
+        numbers = tuple(int(number) for number in document["numbers"])
+        return cls(
+            int(document["chip"]), float(document["score"]), numbers, least, float(document["near"])
+        )
 
 
 def left_chips(question: BoxQuestion, best: float, cut: float, with_chip: int) -> Left:
     """The chips that boxes leave, and how the others were pruned; ``with_chip``, by number, is
     always among them."""
-    found: Walked = walk(question, cut, best * (1 + WITHIN))
-    numbers = np.append(numbers_of(question.grid, found.places), with_chip)
-    return Left(with_chip, best, tuple(numbers.tolist()), found.least, found.near)
+    walked: Walked = walk(question, cut, best * (1 + WITHIN))
+    numbers = np.append(numbers_of(question.grid, walked.places), with_chip)
+    return Left(with_chip, best, tuple(numbers.tolist()), walked.least, walked.near)
 
 
 def sampled(grid: BoxGrid) -> Integers:

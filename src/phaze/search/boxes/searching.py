@@ -57,10 +57,10 @@ def search_boxes(
     chips."""
     left = _noted(journal)
     if left is None:
-        found = _walked(question, search_chips, journal)
-        if isinstance(found, SearchState):
-            return found
-        left = found
+        outcome = _walked(question, search_chips, journal)
+        if isinstance(outcome, SearchState):
+            return outcome
+        left = outcome
     chips, boxed = left_of(question, left)
     state = search_chips(
         chips, None if journal is None else NumberedJournal(journal, chips), left.score
@@ -75,7 +75,9 @@ def _walked(
     """What the walk leaves, or where there is nothing to walk against the state that says why."""
     job, some = question.job, first_chips(question)
     first = search_chips(some, None, float("inf"))
-    best = min(first.evaluated.values(), key=lambda one: (one.score, one.chip), default=None)
+    best = min(
+        first.evaluated.values(), key=lambda result: (result.score, result.chip), default=None
+    )
     if first.stopped:
         return _unlooked(question, first)
     if best is None or not best.ran:
@@ -96,12 +98,12 @@ def _walked(
 
 def _unlooked(question: BoxQuestion, first: SearchState) -> SearchState:
     """The state of the first chips, all others of the space open."""
-    numbers = first.opened.numbers
+    numbers = first.chips.numbers
     grid = question.grid
-    first.opened = chips_numbered(
+    first.chips = chips_numbered(
         grid.space, np.empty(0, np.int64) if numbers is None else numbers, grid.factors
     )
-    first.boxed = unlooked(first.opened)
+    first.boxed = unlooked(first.chips)
     return first
 
 
@@ -116,15 +118,15 @@ def _noted(journal: Journal | None) -> Left | None:
 
 def steps_from(places: Integers, shape: tuple[int, ...]) -> Integers:
     """The places one step away along one axis or along two, [chips, axes]."""
-    moves = [(at, step) for at, length in enumerate(shape) if length > 1 for step in (-1, 1)]
-    pairs = [(one, other) for one, other in combinations(moves, 2) if one[0] != other[0]]
-    found = []
-    for own in (*((move,) for move in moves), *pairs):
+    moves = [(axis, step) for axis, length in enumerate(shape) if length > 1 for step in (-1, 1)]
+    pairs = [(first, other) for first, other in combinations(moves, 2) if first[0] != other[0]]
+    neighbours = []
+    for steps in (*((move,) for move in moves), *pairs):
         place = places.copy()
-        for at, step in own:
-            place[at] += step
-        found.append(place)
-    rows = np.array(found, np.int64).reshape(-1, len(shape))
+        for axis, step in steps:
+            place[axis] += step
+        neighbours.append(place)
+    rows = np.array(neighbours, np.int64).reshape(-1, len(shape))
     return np.asarray(rows[((rows >= 0) & (rows < np.array(shape))).all(axis=1)])
 
 
@@ -138,7 +140,9 @@ def climbed(question: BoxQuestion, search_chips: SearchChips, top: Incumbent) ->
         )
         chips = chips_numbered(grid.space, numbers, grid.factors, counted=False)
         state = search_chips(chips, None, top.score)
-        best = min(state.evaluated.values(), key=lambda one: (one.score, one.chip), default=None)
+        best = min(
+            state.evaluated.values(), key=lambda result: (result.score, result.chip), default=None
+        )
         if best is None or not best.ran or best.score >= top.score:
             break
         top = Incumbent(chips.number(best.chip), best.score)

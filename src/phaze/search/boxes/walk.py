@@ -48,11 +48,11 @@ class Walked:
 
 def inside(grid: BoxGrid, boxes: Boxes) -> Boxes:
     """Boxes that may hold a chip of the space, no larger than what fits."""
-    boxes = boxes.taken(corners_of(grid, boxes).kept())
+    boxes = boxes.taken(corners_of(grid, boxes).feasible())
     if not len(boxes):
         return boxes
     boxes = trimmed(grid, boxes)
-    return boxes.taken(corners_of(grid, boxes).kept())
+    return boxes.taken(corners_of(grid, boxes).feasible())
 
 
 def first_boxes(grid: BoxGrid) -> Boxes:
@@ -122,15 +122,15 @@ def chips_left(grid: BoxGrid, pruned: Callable[[Boxes], Flags]) -> Integers:
 def walk(question: BoxQuestion, cut: float, near: float) -> Walked:
     """Prune the boxes of a space against a cut-off; ``near``: up to which score bounds of pruned
     boxes matter."""
-    found = Walked(np.empty((0, len(question.grid.values)), np.int64))
+    walked = Walked(np.empty((0, len(question.grid.values)), np.int64))
 
     def pruned(boxes: Boxes) -> Flags:
-        found.boxes += len(boxes)
+        walked.boxes += len(boxes)
         scores = _bounds(question, boxes, cut, near)
         out = scores > cut
-        found.least = min(found.least, float(scores[out].min(initial=np.inf)))
-        found.near += float(boxes.taken(out & (scores <= near)).sizes.sum())
+        walked.least = min(walked.least, float(scores[out].min(initial=np.inf)))
+        walked.near += float(boxes.taken(out & (scores <= near)).sizes.sum())
         return np.asarray(out)
 
-    found.places = chips_left(question.grid, pruned)
-    return found
+    walked.places = chips_left(question.grid, pruned)
+    return walked
