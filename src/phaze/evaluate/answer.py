@@ -92,9 +92,9 @@ def plan_document(facts: PlanFacts, problem: PlacementProblem, plan: Plan) -> di
     calls = [call.layer for call in model.calls]
     flops = model_flops(model, facts.keeping)
     reached = utilisation_of(flops, calls, document["stages"], frozenset(block_calls(model)), ran)
-    budget, asked, pace = facts.budget, facts.requested, Pace(tokens, plan.batch_s, devices)
+    budget, requested, pace = facts.budget, facts.requested, Pace(tokens, plan.batch_s, devices)
     shape = Shape(plan.tensor, len(plan.stages), plan.data, plan.order)
-    found = {
+    stated = {
         **document,
         **({"context_way": model.context_way} if model.context > 1 else {}),
         "microbatch": model.microbatch,
@@ -107,7 +107,11 @@ def plan_document(facts: PlanFacts, problem: PlacementProblem, plan: Plan) -> di
         "devices_used": used,
         **idle_document(shape, plan.sharing, devices, used, (facts.batch, model.microbatch)),
         "batch": facts.batch,
-        **({"requested_batch_tokens": asked.tokens} if isinstance(asked, TokenBatch) else {}),
+        **(
+            {"requested_batch_tokens": requested.tokens}
+            if isinstance(requested, TokenBatch)
+            else {}
+        ),
         "sequence": model.sequence,
         "tokens_per_s": tokens / plan.batch_s,
         "tokens_per_s_per_device": tokens / plan.batch_s / devices,
@@ -125,8 +129,8 @@ def plan_document(facts: PlanFacts, problem: PlacementProblem, plan: Plan) -> di
         **offload_document(model, problem, plan, facts.setting),
         "approximations": [*notes_of(model, facts.expert_planned), *family_notes(plan)],
     }
-    require_true(problem, found, NetworkPrices(facts.setting.cluster, facts.setting.basis))
-    return found
+    require_true(problem, stated, NetworkPrices(facts.setting.cluster, facts.setting.basis))
+    return stated
 
 
 def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
@@ -136,11 +140,14 @@ def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
     chip, constants = setting.chip, setting.constants
     basis = chip_provenance(chip, setting.basis).basis
     layout = layout_of(model.sequence, model.tensor, len(plan.stages), model.context, model.expert)
-    found = {"basis": basis, **band_document(basis, setting.stack.name, setting.precision, layout)}
+    constants_table = {
+        "basis": basis,
+        **band_document(basis, setting.stack.name, setting.precision, layout),
+    }
     if chip.lumped_share:
-        return found
+        return constants_table
     return {
-        **found,
+        **constants_table,
         "clock_hz": constants.clock_hz or chip.clock_hz,
         "software_share": constants.software_share,
     }
@@ -170,8 +177,8 @@ def _loss(plan: Plan, best: Breakdown) -> str:
 def _full(facts: PlanFacts, candidate: Candidate) -> dict[str, Any]:
     """The whole plan of a candidate, without what the document says once for all of them."""
     assert candidate.plan is not None
-    own = plan_document(replace(facts, model=candidate.model), candidate.problem, candidate.plan)
-    return {key: value for key, value in own.items() if key not in COMMON}
+    table = plan_document(replace(facts, model=candidate.model), candidate.problem, candidate.plan)
+    return {key: value for key, value in table.items() if key not in COMMON}
 
 
 def _brief(candidate: Candidate, best: Plan, facts: PlanFacts) -> dict[str, Any]:
@@ -210,7 +217,7 @@ def _baseline(candidate: Candidate | None, best: Plan, facts: PlanFacts) -> dict
 
 def planned_document(
     request: PlanRequest,
-    found: PlannedChoice,
+    planned: PlannedChoice,
     thumb: Candidate | None,
     experts: Candidate | None = None,
     job: Job | None = None,
@@ -220,7 +227,7 @@ def planned_document(
 
     It is proved: ``lower_bound_s`` is of all plans there are.
     """
-    best = found.best
+    best = planned.best
     assert best.plan is not None
     setting = request.setting
     facts = PlanFacts(
@@ -233,13 +240,13 @@ def planned_document(
         keeping_of(setting.stack),
         max(request.expert) > 1,
     )
-    fitting = [candidate for candidate in found.candidates if candidate.plan is not None]
+    fitting = [candidate for candidate in planned.candidates if candidate.plan is not None]
     return {
         **plan_document(facts, best.problem, best.plan),
         "proved": True,
         "alternatives": [_brief(candidate, best.plan, facts) for candidate in fitting[:SHOWN]],
-        "choices": {"bounded": found.bounded, "solved": found.solved, **_searched(request)},
-        **_sensitivity(request, found),
+        "choices": {"bounded": planned.bounded, "solved": planned.solved, **_searched(request)},
+        **_sensitivity(request, planned),
         "rule_of_thumb": _baseline(thumb, best.plan, facts),
         "experts": _baseline(experts, best.plan, facts),
     }
@@ -254,8 +261,8 @@ def _searched(request: PlanRequest) -> dict[str, list[int]]:
 
 def _sensitivity(request: PlanRequest, planned: PlannedChoice) -> dict[str, Any]:
     """What an imbalance of experts would do to the plan, where they are shared out."""
-    found = imbalance_sensitivity(request, planned)
-    return {"imbalance_sensitivity": found} if found else {}
+    rows = imbalance_sensitivity(request, planned)
+    return {"imbalance_sensitivity": rows} if rows else {}
 
 
 def shortage_document(shortage: Shortage, setting: Setting) -> dict[str, Any]:

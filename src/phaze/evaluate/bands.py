@@ -63,8 +63,8 @@ class BandKind:
     @property
     def words(self) -> str:
         """As a reader would say it."""
-        said = (self.layout, None if self.bits is None else f"{self.bits} bits", self.stack)
-        return ", ".join([f"chip {self.chip}", *(word for word in said if word is not None)])
+        parts = (self.layout, None if self.bits is None else f"{self.bits} bits", self.stack)
+        return ", ".join([f"chip {self.chip}", *(word for word in parts if word is not None)])
 
 
 def chip_kind(basis: Trusted) -> ChipKind:
@@ -86,12 +86,12 @@ def layout_of(
 ) -> Layout:
     """The kind of a split; ``tensor`` are the ranks that share a weight."""
     shared: Layout = "long context" if sequence >= LONG else "context"
-    found: list[tuple[int, Layout]] = [
+    degrees: list[tuple[int, Layout]] = [
         (expert, "experts"),
         (context, shared),
         (pipeline, "pipeline"),
     ]
-    return next((name for degree, name in [*found, (tensor, "tensor")] if degree > 1), "data")
+    return next((name for degree, name in [*degrees, (tensor, "tensor")] if degree > 1), "data")
 
 
 def family_of(stack: str) -> str:
@@ -185,8 +185,8 @@ def bundled_bands() -> BandsFile:
 
 def band_of(kind: BandKind, bands: BandsFile | None = None) -> TimeBand:
     """The band of the narrowest kind that has one."""
-    known = {entry.kind: entry for entry in (bands or bundled_bands()).time}
-    return next(known[each] for each in wider(kind) if each in known)
+    by_kind = {entry.kind: entry for entry in (bands or bundled_bands()).time}
+    return next(by_kind[each] for each in wider(kind) if each in by_kind)
 
 
 def band_document(
@@ -196,17 +196,21 @@ def band_document(
     none."""
     if basis == "ideal":
         return {"band": 0.0}
-    found = band_of(BandKind(chip_kind(basis), layout, bits_of(precision), family_of(stack)))
+    time_band = band_of(BandKind(chip_kind(basis), layout, bits_of(precision), family_of(stack)))
     return {
-        "band": found.band,
-        "band_of": {"kind": found.kind.words, "runs": found.rows, "sources": found.sources},
+        "band": time_band.band,
+        "band_of": {
+            "kind": time_band.kind.words,
+            "runs": time_band.rows,
+            "sources": time_band.sources,
+        },
     }
 
 
 def memory_band_of(saves: Saves | None, bands: BandsFile | None = None) -> MemoryBand:
     """The band of memory under a rule of what is kept, or of all."""
-    known = {entry.saves: entry for entry in (bands or bundled_bands()).memory}
-    return known.get(saves) or known[None]
+    by_saves = {entry.saves: entry for entry in (bands or bundled_bands()).memory}
+    return by_saves.get(saves) or by_saves[None]
 
 
 def fits_probability(

@@ -93,14 +93,16 @@ def even_plan(
 ) -> Plan | None:
     """The fastest plan of so many stages cut evenly, all in one mode of recompute, that fits; None
     if none does, or none that takes less than ``below_s``."""
-    width, found = model.tensor, list[tuple[Plan, Shape, list[StageCut]]]()
+    width, priced = model.tensor, list[tuple[Plan, Shape, list[StageCut]]]()
     replicas = min(problem.devices // (stages * width), problem.microbatches)
     if replicas < 1 or stages > len(block_calls(model)):
         return None
     problem = _simple(problem)
     for cuts in _even_stages(problem, model, stages):
         shape = Shape(width, stages, replicas)
-        if cuts_bound_s(problem, shape, cuts) >= min([below_s, *(own[0].batch_s for own in found)]):
+        if cuts_bound_s(problem, shape, cuts) >= min(
+            [below_s, *(entry[0].batch_s for entry in priced)]
+        ):
             continue
         # The first stage holds the most microbatches in flight, the last one the head of the model.
         if not fits_at(problem, shape, cuts, {0, stages - 1}):
@@ -111,12 +113,12 @@ def even_plan(
             plan = price(problem, shape, cuts, prices, simulated=False)
             if not fits(problem, plan):
                 break
-            found.append((plan, shape, cuts))
-        if cuts[0].mode == "none" and found:  # all others take longer
+            priced.append((plan, shape, cuts))
+        if cuts[0].mode == "none" and priced:  # all others take longer
             break
-    if not found:
+    if not priced:
         return None
-    _, shape, cuts = min(found, key=lambda own: own[0].batch_s)
+    _, shape, cuts = min(priced, key=lambda entry: entry[0].batch_s)
     return price(problem, shape, cuts, prices)
 
 

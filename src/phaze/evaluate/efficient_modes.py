@@ -18,7 +18,7 @@ def efficient(table: LayerTable) -> LayerTable:
     rows = np.array(
         [_rows(table, kind) for kind in range(len(table.layers))]
     )  # [layers, none and modes, what]
-    modes, kept = range(rows.shape[1]), []
+    modes, unbeaten = range(rows.shape[1]), []
     for mode in modes[2:]:  # after none and selective
         others = [other for other in modes if other != mode]
         no_worse = [(rows[:, other] <= rows[:, mode]).all() for other in others]
@@ -28,8 +28,8 @@ def efficient(table: LayerTable) -> LayerTable:
             for other, a, e in zip(others, no_worse, equal, strict=True)
         )
         if not beaten:
-            kept.append(mode - 1)
-    return table.with_modes(kept)
+            unbeaten.append(mode - 1)
+    return table.with_modes(unbeaten)
 
 
 def _rows(table: LayerTable, kind: int) -> list[tuple[float, float, float]]:

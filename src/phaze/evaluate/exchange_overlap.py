@@ -64,25 +64,25 @@ def exchange_overlap(graph: OperatorGraph, unit_of: Sequence[int], stack: Stack)
     ]
     if not exchanges or not (stack.hidden_exchange or stack.overlaps_shared_experts):
         return NO_OVERLAP
-    edges, taken = list(graph.edges()), set[int]()
+    edges, used = list(graph.edges()), set[int]()
     places = {op.id: place for place, op in enumerate(graph.operators)}
     shared = {
         op.id
         for op in graph.operators
         if op.core in ("tensor", "both") and any(SHARED in part for part in _paths(op))
     }
-    found = []
+    hidden = []
     for place, exchange in exchanges:
         around = closure(edges, {exchange.id}, True) | closure(edges, {exchange.id}, False)
-        free = shared - around - taken if stack.overlaps_shared_experts else set[int]()
-        taken |= free
-        found.append(
+        free = shared - around - used if stack.overlaps_shared_experts else set[int]()
+        used |= free
+        hidden.append(
             (
                 unit_of[place],
                 tuple(sorted({unit_of[places[id_]] for id_ in free} - {unit_of[place]})),
             )
         )
-    return ExchangeOverlap(tuple(found), stack.hidden_exchange)
+    return ExchangeOverlap(tuple(hidden), stack.hidden_exchange)
 
 
 def _paths(op: Operator) -> list[str]:

@@ -38,11 +38,13 @@ def _hidden_s(layer: Layer, setting: Setting) -> float:
     """What of a layer's exchanges is hidden in its two passes."""
     total, chips = 0.0, chip_set([setting.chip])
     lowered = lower_layer(layer, setting.machine)
-    for one in (lowered.forward, lowered.backward):
-        if one.exchanges.beside:
-            times = one.times(work_times(one.works, chips, setting.constants, one.rule), 0, chips)
-            exposed = replace(one, exchanges=NO_OVERLAP)
-            total += float((exposed.device_s(times) - one.device_s(times))[0])
+    for layer_pass in (lowered.forward, lowered.backward):
+        if layer_pass.exchanges.beside:
+            times = layer_pass.times(
+                work_times(layer_pass.works, chips, setting.constants, layer_pass.rule), 0, chips
+            )
+            exposed = replace(layer_pass, exchanges=NO_OVERLAP)
+            total += float((exposed.device_s(times) - layer_pass.device_s(times))[0])
     return total
 
 
@@ -59,11 +61,11 @@ def exchange_document(
     members = members_by_level(
         problem.cluster, ((plan.sharing.expert_tensor, plan.sharing.expert),)
     )
-    found = {
+    figures = {
         "exchange_s": rounds * sum(each_s[kind] for kind in kinds),
         "expert_nodes": prod(members[1:]),
     }
     if stack.hidden_exchange or stack.overlaps_shared_experts:
         hidden_s = {kind: _hidden_s(model.layers[kind], setting) for kind in set(kinds)}
-        found["exchange_hidden_s"] = rounds * sum(hidden_s[kind] for kind in kinds)
-    return found
+        figures["exchange_hidden_s"] = rounds * sum(hidden_s[kind] for kind in kinds)
+    return figures

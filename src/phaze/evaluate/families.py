@@ -33,7 +33,7 @@ def stack_with_families(stack: Stack, names: Sequence[str] | None, where: str) -
 
 def _require_run(stack: Stack, name: str, where: str) -> None:
     if stack.pipeline != "1f1b" or name not in stack.families:
-        own = ", ".join(stack.families) if stack.pipeline == "1f1b" else stack.pipeline
+        families = ", ".join(stack.families) if stack.pipeline == "1f1b" else stack.pipeline
         others = (
             "torchtitan-eager"
             if FAMILIES[name].split and FAMILIES[name].torch_schedule
@@ -42,7 +42,7 @@ def _require_run(stack: Stack, name: str, where: str) -> None:
         raise InputError(
             where,
             f"the stack {stack.name} does not run {name}",
-            f"its families: {own}; or name {others}",
+            f"its families: {families}; or name {others}",
         )
 
 

@@ -56,14 +56,14 @@ def _fastest(
     bounds = [passes_bound(request, model, costed) for _, model in models]
     best: Candidate | None = None
     for bound_s, ((_, microbatch, spread, _), model) in sorted(
-        zip(bounds, models, strict=True), key=lambda own: own[0]
+        zip(bounds, models, strict=True), key=lambda entry: entry[0]
     ):
         if best is not None and bound_s >= best.rank[0]:
             break
         problem = problem_of(request, model, costed)
         for zero in zeros:
-            own = problem.at_zero(zero)
-            plan = cut(own, model, inf if best is None else best.rank[0])
+            at_stage = problem.at_zero(zero)
+            plan = cut(at_stage, model, inf if best is None else best.rank[0])
             if plan is not None and (best is None or plan.batch_s < best.rank[0]):
-                best = Candidate(microbatch, spread, model, own, plan)
+                best = Candidate(microbatch, spread, model, at_stage, plan)
     return best

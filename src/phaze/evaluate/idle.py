@@ -44,9 +44,9 @@ def idle_words(document: Any) -> str:
     idle = document.get("idle")
     if not idle:
         return ""
-    said = f"{document['devices_used']:,} of {document['devices']:,} used, {idle['devices']:,} idle"
+    used = f"{document['devices_used']:,} of {document['devices']:,} used, {idle['devices']:,} idle"
     if idle["batch"] is None:
-        return f"{said}; with these degrees no batch uses all of them"
+        return f"{used}; with these degrees no batch uses all of them"
     return (
-        f"{said}; a batch of {idle['batch']:,} sequences would use all of them with these degrees"
+        f"{used}; a batch of {idle['batch']:,} sequences would use all of them with these degrees"
     )

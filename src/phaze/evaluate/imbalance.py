@@ -28,20 +28,20 @@ def imbalance_sensitivity(request: PlanRequest, planned: PlannedChoice) -> list[
     cuts = tuple(StageCut(stage.layers, stage.recompute) for stage in plan.stages)
     choice = model.tensor, model.microbatch, model.sequence_parallel, model.attention
     way = way_named(model.context_way or "ring")
-    asked = Parallel(model.tensor, model.context, model.expert, model.expert_tensor, way)
-    found = []
+    parallel = Parallel(model.tensor, model.context, model.expert, model.expert_tensor, way)
+    slowdowns = []
     for step in STEPS:
         rows = min(MOST_ROWS, request.rows * step)
         try:
             problem = problem_of(
-                request, request.rank_at(choice, replace(asked, rows=rows)), planned.costed
+                request, request.rank_at(choice, replace(parallel, rows=rows)), planned.costed
             )
             again = price(
                 problem.at_zero(best.problem.zero), shape, cuts, planned.prices, simulated=False
             )
         except InputError:
             return []
-        found.append(
+        slowdowns.append(
             {"rows": rows, "batch_s": again.batch_s, "slower": again.batch_s / plan.batch_s - 1}
         )
-    return found
+    return slowdowns

@@ -75,12 +75,12 @@ class LayerTable:
 
     def with_modes(self, places: Sequence[int]) -> "LayerTable":
         """With some of the modes between selective and full alone, by their places."""
-        kept = [SELECTIVE, *places, FULL]
+        chosen = [SELECTIVE, *places, FULL]
         layers = tuple(
-            replace(layer, modes=tuple(layer.modes[place] for place in kept))
+            replace(layer, modes=tuple(layer.modes[place] for place in chosen))
             for layer in self.layers
         )
-        return replace(self, layers=layers, again_s=self.again_s[kept])
+        return replace(self, layers=layers, again_s=self.again_s[chosen])
 
     def rows(self) -> list["LayerTable"]:
         """Each layer as a table of its own."""
@@ -192,8 +192,8 @@ def layer_table(
     for start in range(0, count, CHUNK):
         index = np.arange(start, min(start + CHUNK, count))
         some = chips if len(index) == count else chips.taken(index)
-        known = costs if costs is None or len(index) == count else costs.taken(index)
-        works, first = layer_works(layers, some, constants) if known is None else known, 0
+        shared = costs if costs is None or len(index) == count else costs.taken(index)
+        works, first = layer_works(layers, some, constants) if shared is None else shared, 0
         for kind, layer in enumerate(layers):
             passes_s = []
             for layer_pass in layer.passes:

@@ -118,8 +118,8 @@ def pass_cost(
     if not lowered.works:
         return PassCost(np.zeros(0), np.zeros(0), 0.0, 0.0)
     works = work_times(lowered.works, chips, setting.constants, lowered.rule)
-    known = effort.parts, False, effort.scheduler, effort.solved
-    device = lowered.device_s(lowered.times(works, 0, chips), effort.limits, *known)
+    arguments = effort.parts, False, effort.scheduler, effort.solved
+    device = lowered.device_s(lowered.times(works, 0, chips), effort.limits, *arguments)
     pass_s = float(lowered.with_host(device)[0])
     waits_s, apart = np.array(lowered.waits_s), lowered.rule.network_apart
     return PassCost(works.spread_s[:, 0], waits_s, float(device[0]), pass_s, apart)
@@ -153,12 +153,12 @@ def pass_schedule(
 
 def model_table(model: Model, setting: Setting, effort: SchedulingEffort = EXACT) -> LayerTable:
     """Every distinct layer of a model on the chip of a setting, under its stack's schedule rule."""
-    known = dict[str, KnownPart]() if effort.parts is None else effort.parts
+    parts = dict[str, KnownPart]() if effort.parts is None else effort.parts
     return layer_table(
         lower_layers(model, setting.machine),
         chip_set([setting.chip]),
         setting.constants,
         lambda layer_pass, times: layer_pass.device_s(
-            times, effort.limits, known, False, effort.scheduler, effort.solved
+            times, effort.limits, parts, False, effort.scheduler, effort.solved
         ),
     )

@@ -134,12 +134,12 @@ def _parts(microbatch: int) -> list[int]:
     ]
 
 
-def sought_levers(request: PlanRequest, found: Sequence[Candidate]) -> Shortage:
+def sought_levers(request: PlanRequest, candidates: Sequence[Candidate]) -> Shortage:
     """Why nothing fits: the plan that would in the least memory, and the levers of the whole
     job."""
     if request.zeros:  # Stage 3 needs the least memory, so the other levers are moved beside it.
         request = replace(request, job=replace(request.job, zero=max(request.zeros)), zeros=())
-    problems = [candidate.problem.at_zero(request.job.zero) for candidate in found]
+    problems = [candidate.problem.at_zero(request.job.zero) for candidate in candidates]
 
     def anything(changed: PlanRequest) -> bool:
         try:

@@ -290,20 +290,20 @@ class LoweredPass:
         times: Times,
         chip: int,
         limits: Limits | None = None,
-        known: Known | None = None,
+        parts: Known | None = None,
         scheduler: Scheduler = "exact",
         solved: SolvedSchedules | None = None,
     ) -> Schedule:
         """The best schedule on one chip, proved or with its bound; or by another scheduler.
         ``solved``: those that need not be found again."""
         schedule = solve if solved is None else solved.solve
-        return schedule(self.problem(times, chip), scheduler, limits, known)
+        return schedule(self.problem(times, chip), scheduler, limits, parts)
 
     def device_s(
         self,
         times: Times,
         limits: Limits | None = None,
-        known: Known | None = None,
+        parts: Known | None = None,
         proved: bool = False,
         scheduler: Scheduler = "exact",
         solved: SolvedSchedules | None = None,
@@ -315,7 +315,7 @@ class LoweredPass:
             return exact
         count = times.spread_s.shape[1]
         schedules = [
-            self.schedule(times, chip, limits, known, scheduler, solved) for chip in range(count)
+            self.schedule(times, chip, limits, parts, scheduler, solved) for chip in range(count)
         ]
         return np.array(
             [schedule.lower_bound_s if proved else schedule.makespan_s for schedule in schedules]
@@ -337,16 +337,16 @@ KnownCollectives = dict[CollectiveWork, CollectiveCost]
 
 
 def network_costs(
-    works: Sequence[Work], machine: Machine, known: KnownCollectives | None = None
+    works: Sequence[Work], machine: Machine, priced: KnownCollectives | None = None
 ) -> tuple[CollectiveCost | None, ...]:
-    """What the collectives of a pass take, None for other works; ``known`` keeps those of the
+    """What the collectives of a pass take, None for other works; ``priced`` keeps those of the
     machine."""
-    known, costs = {} if known is None else known, list[CollectiveCost | None]()
+    priced, costs = {} if priced is None else priced, list[CollectiveCost | None]()
     for work in works:
         collective_work = work.collective
-        if collective_work is not None and collective_work not in known:
-            known[collective_work] = _network_cost(collective_work, machine)
-        costs.append(None if collective_work is None else known[collective_work])
+        if collective_work is not None and collective_work not in priced:
+            priced[collective_work] = _network_cost(collective_work, machine)
+        costs.append(None if collective_work is None else priced[collective_work])
     return tuple(costs)
 
 

@@ -18,5 +18,5 @@ class Memo:
         """The value of ``key``, made if this is the first time."""
         if key not in self.values:
             self.values[key] = make()
-        found: T = self.values[key]
-        return found
+        value: T = self.values[key]
+        return value

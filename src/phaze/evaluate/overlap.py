@@ -26,8 +26,8 @@ def companions(
     place = {operator.id: index for index, operator in enumerate(graph.operators)}
     products = [operator for operator in graph.operators if operator.core in ("tensor", "both")]
     matrix = {product.id for product in products}
-    taken: set[int] = set()
-    found: dict[int, tuple[int, ...]] = {}
+    used: set[int] = set()
+    companions_of: dict[int, tuple[int, ...]] = {}
     for operator in graph.operators:
         if operator.core != "network" or KINDS[operator.kind].rule == "exchange":
             continue
@@ -53,7 +53,7 @@ def companions(
         beside = [
             product.id
             for product in products
-            if product.id not in taken
+            if product.id not in used
             and (
                 product.id in near
                 or (
@@ -62,6 +62,6 @@ def companions(
                 )
             )
         ]
-        taken.update(beside)
-        found[place[operator.id]] = tuple(place[id_] for id_ in beside)
-    return found
+        used.update(beside)
+        companions_of[place[operator.id]] = tuple(place[id_] for id_ in beside)
+    return companions_of

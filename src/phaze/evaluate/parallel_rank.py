@@ -151,41 +151,54 @@ class Refusals:
 
 
 def parallel_rank(
-    load: LoadAt, asked: Parallel, sequence: int, sequence_parallel: bool, memo: Memo | None = None
+    load: LoadAt,
+    parallel: Parallel,
+    sequence: int,
+    sequence_parallel: bool,
+    memo: Memo | None = None,
 ) -> Model:
     """One rank; refused, with the degree that is wrong, where the model cannot be divided so.
     ``memo`` keeps what ranks of one ``load`` have in common."""
-    sharing, memo = asked.sharing, Memo() if memo is None else memo
-    if (asked.context, asked.expert) == (1, 1):
-        return load(asked.tensor, sequence, sequence_parallel)
+    sharing, memo = parallel.sharing, Memo() if memo is None else memo
+    if (parallel.context, parallel.expert) == (1, 1):
+        return load(parallel.tensor, sequence, sequence_parallel)
     require_divided(
-        Degrees(asked.tensor, asked.context), Divided(sequence), sequence_parallel, asked.way
+        Degrees(parallel.tensor, parallel.context),
+        Divided(sequence),
+        sequence_parallel,
+        parallel.way,
     )
-    own = sequence // asked.context
-    if asked.expert > 1 and own % asked.tensor:
+    positions = sequence // parallel.context
+    if parallel.expert > 1 and positions % parallel.tensor:
         raise InputError(
-            "tensor", f"{own} positions do not divide by {asked.tensor}", "use another degree"
+            "tensor",
+            f"{positions} positions do not divide by {parallel.tensor}",
+            "use another degree",
         )
-    if asked.expert > 1 and asked.tensor > 1:
+    if parallel.expert > 1 and parallel.tensor > 1:
         require_own_tokens(sequence_parallel)
 
     def routed() -> Model:
-        model = load(asked.tensor, own, sequence_parallel)
+        model = load(parallel.tensor, positions, sequence_parallel)
         return (
-            model if asked.tensor == 1 else folded_model(model, load(1, own // asked.tensor, False))
+            model
+            if parallel.tensor == 1
+            else folded_model(model, load(1, positions // parallel.tensor, False))
         )
 
-    at = asked.tensor, own, sequence_parallel
-    if asked.expert == 1:
-        model = load(*at)
+    point = parallel.tensor, positions, sequence_parallel
+    if parallel.expert == 1:
+        model = load(*point)
     else:
-        whole = memo.take(("routed", *at), routed)
-        cut = sharing.expert, sharing.expert_tensor, asked.rows
+        whole = memo.take(("routed", *point), routed)
+        cut = sharing.expert, sharing.expert_tensor, parallel.rows
         # Layers are kept with what is made of them, so that none takes the place of another in
         # memory.
         mixture_at = partial(_mixture, memo)
-        model = memo.take(("experts", *at, *cut), lambda: expert_parallel(whole, *cut, mixture_at))
-    return context_parallel(model, asked.context, asked.way)
+        model = memo.take(
+            ("experts", *point, *cut), lambda: expert_parallel(whole, *cut, mixture_at)
+        )
+    return context_parallel(model, parallel.context, parallel.way)
 
 
 def _mixture(memo: Memo, layer: Layer) -> Mixture | None:

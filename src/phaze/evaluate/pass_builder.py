@@ -39,7 +39,7 @@ def pass_shape(
 ) -> PassShape:
     """The shape of a (fused) pass; ``backward``: collectives may stand beside products of weight
     gradients."""
-    place = {operator.id: at for at, operator in enumerate(graph.operators)}
+    place = {operator.id: index for index, operator in enumerate(graph.operators)}
     edges = [(place[tail], place[head]) for tail, head in graph.edges()]
     hides, cut = backward and rule.named_only, machine.stack.piecewise_collectives
     beside = (
@@ -48,15 +48,15 @@ def pass_shape(
         else {}
     )
     joined = [
-        Pieces(at, graph.operators[at].size("group"), others)
-        for at, others in beside.items()
-        if cut and others and (rule.named_only or graph.operators[at].kind != "all_reduce")
+        Pieces(index, graph.operators[index].size("group"), others)
+        for index, others in beside.items()
+        if cut and others and (rule.named_only or graph.operators[index].kind != "all_reduce")
     ]
     joined += rings_of(graph)
     units, of = units_of(works, edges, joined)
     merged = tuple(sorted({(of[i], of[j]) for i, j in edges if of[i] != of[j]}))
     named = named_beside(
-        len(units), merged, {of[at]: [of[i] for i in others] for at, others in beside.items()}
+        len(units), merged, {of[index]: [of[i] for i in others] for index, others in beside.items()}
     )
     members = tuple(
         tuple(part.id for part in operator.parts or (operator,)) for operator in graph.operators
@@ -95,13 +95,13 @@ class PassBuilder:
         # The first size of a collective is its bytes.
         ranks = tuple([op.sizes[1:] for op in graph.operators if op.core == "network"])
         key = backward, ranks, self.fusions.structures.of(graph)
-        own = self.shapes.get(key)
-        if own is None:
-            own = self.shapes[key] = pass_shape(graph, works, self.machine, self.rule, backward)
+        shape = self.shapes.get(key)
+        if shape is None:
+            shape = self.shapes[key] = pass_shape(graph, works, self.machine, self.rule, backward)
         host_s = sum(map(launches, graph.operators)) * self.machine.stack.host_s
-        found = (own.units, own.edges, own.beside, host_s, own.members, own.exchanges)
+        arguments = (shape.units, shape.edges, shape.beside, host_s, shape.members, shape.exchanges)
         return LoweredPass(
-            self.rule, works, network_costs(works, self.machine, self.collectives), *found
+            self.rule, works, network_costs(works, self.machine, self.collectives), *arguments
         )
 
     def run(self, graph: OperatorGraph) -> LoweredPass:

@@ -85,10 +85,10 @@ def layer_named(model: Model, name: str | None) -> int:
     """The layer of that name, or that a module of that name is a call of; without one the most
     repeated."""
     if name is None:
-        return max(range(len(model.layers)), key=lambda at: (model.count(at), -at))
-    for at, layer in enumerate(model.layers):
+        return max(range(len(model.layers)), key=lambda index: (model.count(index), -index))
+    for index, layer in enumerate(model.layers):
         if layer.name == name:
-            return at
+            return index
     for call in model.calls:
         if call.module == name:
             return call.layer
@@ -101,11 +101,11 @@ def layer_passes(
     model: Model, layer: str | None, passes: Sequence[Pass], setting: Setting
 ) -> list[LayerPass]:
     """The passes of one layer, their operators named by number, kinds and module."""
-    at = layer_named(model, layer)
+    index = layer_named(model, layer)
     fused = fuse_layer(
-        run_layer(model.layers[at], setting.stack, setting.precision), setting.stack.fusion
+        run_layer(model.layers[index], setting.stack, setting.precision), setting.stack.fusion
     )
-    found = []
+    solved_passes = []
     for name in passes:
         graph = fused.backward if name == "backward" else fused.forward
         lowered, problem = pass_problem(graph, setting, name == "backward")
@@ -117,7 +117,7 @@ def layer_passes(
             for i, (unit, operator) in enumerate(zip(lowered.units, problem.operators, strict=True))
         )
         of = {
-            "model": model.name, "layer": model.layers[at].name, "calls": model.count(at),
+            "model": model.name, "layer": model.layers[index].name, "calls": model.count(index),
             "pass": name,
             "tensor": model.tensor, "microbatch": model.microbatch, "sequence": model.sequence,
             "attention": model.attention, "sequence_parallel": model.sequence_parallel,
@@ -125,5 +125,5 @@ def layer_passes(
             "basis": setting.basis,
         }  # fmt: skip
         cores = setting.chip.tensor_cores, setting.chip.vectors.count
-        found.append(LayerPass(of, replace(problem, operators=operators), cores))
-    return found
+        solved_passes.append(LayerPass(of, replace(problem, operators=operators), cores))
+    return solved_passes

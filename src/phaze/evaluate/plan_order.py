@@ -86,7 +86,7 @@ def ranks_of(request: PlanRequest) -> Iterator[tuple[Choosing, tuple[Model, ...]
         every = parallels(choice[0], request.contexts, request.expert, request.ways, request.rows)
         for _, alike in groupby(every, key=lambda parallel: replace(parallel, way=request.ways[0])):
             ranks = [
-                refusals.attempted(own, partial(rank_of, request, choice, own)) for own in alike
+                refusals.attempted(way, partial(rank_of, request, choice, way)) for way in alike
             ]
             models = tuple(rank for rank in ranks if rank is not None)
             if models:
@@ -111,8 +111,10 @@ def passes_bound(request: PlanRequest, model: Model, costed: CostedLayers) -> fl
     microbatches = -(-request.job.batch // model.microbatch)
     stages = np.arange(1, min(len(calls), request.job.devices // width) + 1)
     replicas = np.minimum(microbatches, request.job.devices // (stages * width))
-    found = -(-microbatches // replicas) * np.maximum(sum(calls) / stages, max(calls, default=0.0))
-    return float(np.min(found, initial=inf)) * (1 - ROUNDING)
+    bounds_s = -(-microbatches // replicas) * np.maximum(
+        sum(calls) / stages, max(calls, default=0.0)
+    )
+    return float(np.min(bounds_s, initial=inf)) * (1 - ROUNDING)
 
 
 def problem_of(request: PlanRequest, model: Model, costed: CostedLayers) -> PlacementProblem:
@@ -225,22 +227,22 @@ def unbeaten(
     """Ranks that differ in how their sequence is shared, but those that another beats: no layer of
     that takes longer or keeps more in any mode of recompute, so no plan of it is slower or needs
     more memory."""
-    found: list[tuple[Model, PlacementProblem]] = []
+    left: list[tuple[Model, PlacementProblem]] = []
     for model, problem in ranks:
-        if not any(_beats(other, problem) for _, other in found):
-            found = [(own, other) for own, other in found if not _beats(problem, other)] + [
-                (model, problem)
-            ]
-    return found
+        if not any(_beats(other, problem) for _, other in left):
+            left = [
+                (rank_model, other) for rank_model, other in left if not _beats(problem, other)
+            ] + [(model, problem)]
+    return left
 
 
-def _beats(one: PlacementProblem, other: PlacementProblem) -> bool:
+def _beats(problem: PlacementProblem, other: PlacementProblem) -> bool:
     """Whether no layer of one problem takes or keeps more than the same one of the other; their
     gradients of weights take as long, as a family may count these against others."""
-    alike = [(a.weight_s, a.parameter_bytes) for a in one.graphs[0].layers]
+    alike = [(a.weight_s, a.parameter_bytes) for a in problem.graphs[0].layers]
     if alike != [(b.weight_s, b.parameter_bytes) for b in other.graphs[0].layers]:
         return False
-    layers = zip(_amounts(one), _amounts(other), strict=True)
+    layers = zip(_amounts(problem), _amounts(other), strict=True)
     return all(
         len(a) == len(b) and all(x <= y for x, y in zip(a, b, strict=True)) for a, b in layers
     )

@@ -74,8 +74,8 @@ def _traced(document: Mapping[str, Any], plan: Mapping[str, Any] | None) -> bool
     """Whether a plan is there, with the trace it rests on: a graph that was given holds a single
     one."""
     point = ("tensor", "microbatch", "sequence_parallel", "attention")
-    one = bool(document["job"].get("graph"))
-    return bool(plan) and not (one and any(plan[key] != document.get(key) for key in point))  # type: ignore[index]
+    single = bool(document["job"].get("graph"))
+    return bool(plan) and not (single and any(plan[key] != document.get(key) for key in point))  # type: ignore[index]
 
 
 def plans_in(document: Mapping[str, Any]) -> list[NamedPlan]:

@@ -64,8 +64,8 @@ class PlanTable(AnswerPlanKeys, Loose):
     def _whole(self) -> "PlanTable":
         if len(self.stages) != self.pipeline:
             raise ValueError(f"pipeline is {self.pipeline} and there are {len(self.stages)} stages")
-        found = sorted(layer for stage in self.stages for layer in stage.layers)
-        if found != list(range(len(found))):
+        placed = sorted(layer for stage in self.stages for layer in stage.layers)
+        if placed != list(range(len(placed))):
             raise ValueError("the stages do not hold every layer once")
         return self
 
@@ -149,9 +149,9 @@ class FiguresTable(Loose):
         documents of older releases have those of the devices in use."""
         rate, devices = self.batch * self.sequence / batch_s, self.devices or self.devices_used
         for key, true in (("tokens_per_s", rate), ("tokens_per_s_per_device", rate / devices)):
-            if abs((said := getattr(self, key)) - true) > AGREEMENT * true:
+            if abs((stated := getattr(self, key)) - true) > AGREEMENT * true:
                 raise ValueError(
-                    f"let {key}, {said:.9g}, be that of batch, sequence and batch_s, {true:.9g}"
+                    f"let {key}, {stated:.9g}, be that of batch, sequence and batch_s, {true:.9g}"
                 )
 
 

@@ -68,11 +68,11 @@ def mode_asked(text: str, where: str) -> str:
     try:
         return str(mode_given(text.replace(",", JOIN)))
     except ValueError:
-        known = (*MODES, BEST, *KNOWN, OFFLOAD)
+        modes = (*MODES, BEST, *KNOWN, OFFLOAD)
         wrong = next(
-            (part for part in text.replace(",", JOIN).split(JOIN) if part not in known), text
+            (part for part in text.replace(",", JOIN).split(JOIN) if part not in modes), text
         )
-        raise unknown_name(where, "way to recompute", wrong, known) from None
+        raise unknown_name(where, "way to recompute", wrong, modes) from None
 
 
 def require_host(mode: str, chip: Chip, where: str) -> None:
@@ -99,8 +99,10 @@ def stack_recomputing(stack: Stack, recompute: str, where: str) -> Stack:
         )
     for part in parts:
         if part not in (*stack.recompute_modules, *MODES, OFFLOAD):
-            own = ", ".join(stack.recompute_modules) or "none"
+            modules = ", ".join(stack.recompute_modules) or "none"
             raise InputError(
-                where, f"the stack {stack.name} cannot recompute '{part}'", f"its modules: {own}"
+                where,
+                f"the stack {stack.name} cannot recompute '{part}'",
+                f"its modules: {modules}",
             )
     return replace(stack, recompute_modules=(), recompute_named=(recompute,) if parts else ())

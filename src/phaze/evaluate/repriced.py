@@ -37,45 +37,45 @@ APART = ("lower_bound_s", "approximations")
 def restated(document: Mapping[str, Any], headroom: float, where: str) -> dict[str, Any]:
     """What a plan's document says of its plan, priced anew; an InputError where its job cannot be
     opened."""
-    opened = reopened(document, where)
-    job, model, setting = opened.job, opened.model, opened.setting
+    plan_job = reopened(document, where)
+    job, model, setting = plan_job.job, plan_job.model, plan_job.setting
     chunks = int(document.get("chunks", 1))
     family = named_family(document.get("family"), chunks)
     modes = {str(stage["recompute"]) for stage in document["stages"]}
-    asked = PlacementJob(
+    placement_job = PlacementJob(
         setting.machine, job.devices, job.batch, job.optimizer, int(document["zero"]),
         modes.pop() if len(modes) == 1 else "best", headroom=headroom,
         shard=int(document.get("shard", 0)),
     )  # fmt: skip
-    problem = rank_problem(asked, model, setting, families=(family,))
+    problem = rank_problem(placement_job, model, setting, families=(family,))
     degrees = (model.tensor * model.context, len(document["stages"]), int(document["data"]))
     shape = Shape(*degrees, document.get("order", ""), chunks, family.name)
     cuts = [StageCut(tuple(stage["layers"]), stage["recompute"]) for stage in document["stages"]]
     plan = price(problem, shape, cuts, NetworkPrices(setting.cluster, setting.basis))
     facts = PlanFacts(model, setting, job.batch, job.devices, keeping=keeping_of(setting.stack))
-    found = plan_document(facts, problem, plan)
-    return {key: value for key, value in found.items() if key not in APART}
+    priced = plan_document(facts, problem, plan)
+    return {key: value for key, value in priced.items() if key not in APART}
 
 
-def _same(said: Any, true: Any, least: float) -> bool:
+def _same(stated: Any, true: Any, least: float) -> bool:
     numbers = all(
-        isinstance(one, int | float) and not isinstance(one, bool) for one in (said, true)
+        isinstance(value, int | float) and not isinstance(value, bool) for value in (stated, true)
     )
-    return abs(said - true) <= NEAR * max(abs(true), least) if numbers else bool(said == true)
+    return abs(stated - true) <= NEAR * max(abs(true), least) if numbers else bool(stated == true)
 
 
-def unlike(said: Any, true: Any, least_s: float, where: str = "") -> Iterator[str]:
+def unlike(stated: Any, true: Any, least_s: float, where: str = "") -> Iterator[str]:
     """Where a document does not have the values of the true one; seconds may differ by rounding of
     ``least_s``."""
-    if isinstance(true, Mapping) and isinstance(said, Mapping):
+    if isinstance(true, Mapping) and isinstance(stated, Mapping):
         for key, value in true.items():
             place = f"{where}.{key}".lstrip(".")
-            if key in said:
-                yield from unlike(said[key], value, least_s, place)
+            if key in stated:
+                yield from unlike(stated[key], value, least_s, place)
             else:
                 yield f"{place} is missing"
-    elif isinstance(true, list | tuple) and isinstance(said, list) and len(said) == len(true):
-        for at, (one, other) in enumerate(zip(said, true, strict=True)):
-            yield from unlike(one, other, least_s, f"{where}[{at}]")
-    elif not _same(said, true, least_s if where.endswith("_s") else 0.0):
-        yield f"{where} is {said!r}, and priced anew {true!r}"
+    elif isinstance(true, list | tuple) and isinstance(stated, list) and len(stated) == len(true):
+        for index, (entry, other) in enumerate(zip(stated, true, strict=True)):
+            yield from unlike(entry, other, least_s, f"{where}[{index}]")
+    elif not _same(stated, true, least_s if where.endswith("_s") else 0.0):
+        yield f"{where} is {stated!r}, and priced anew {true!r}"

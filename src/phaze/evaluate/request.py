@@ -97,15 +97,15 @@ def usual_microbatches(batch: int) -> tuple[int, ...]:
     )
 
 
-def attentions_of(asked: str | None, stack: Stack, where: str) -> tuple[Attention, ...]:
+def attentions_of(requested: str | None, stack: Stack, where: str) -> tuple[Attention, ...]:
     """The kinds of attention to try: as the stack runs it if nothing is said, both for ``best``."""
-    if asked is None:
+    if requested is None:
         return (stack.attention,)
-    if asked == "best":
+    if requested == "best":
         return ATTENTIONS
-    if asked not in ATTENTIONS:
-        raise unknown_name(where, "attention", asked, (*ATTENTIONS, "best"))
-    return tuple(kind for kind in ATTENTIONS if kind == asked)
+    if requested not in ATTENTIONS:
+        raise unknown_name(where, "attention", requested, (*ATTENTIONS, "best"))
+    return tuple(kind for kind in ATTENTIONS if kind == requested)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def _listed(values: Any, last: str = "or") -> str:
 
 def restriction_words(restricted: Mapping[str, Any]) -> list[str]:
     """Each restriction in the field's words."""
-    said: dict[str, Callable[[Any], str]] = {
+    wording: dict[str, Callable[[Any], str]] = {
         "tensor": lambda value: f"TP {_listed(value)}",
         "microbatch": lambda value: f"microbatch {_listed(value)}",
         "context": lambda value: f"CP {_listed(value)}",
@@ -60,7 +60,7 @@ def restriction_words(restricted: Mapping[str, Any]) -> list[str]:
         "expert": lambda value: f"EP {_listed(value)}",
         "zero": lambda value: f"ZeRO {value}",
         "shard": lambda value: (
-            f"state sharded over {_listed([one or 'all' for one in value])} ranks"
+            f"state sharded over {_listed([count or 'all' for count in value])} ranks"
         ),
         "recompute": lambda value: f"recompute {value}",
         "attention": lambda value: f"{_listed(value)} attention",
@@ -69,21 +69,21 @@ def restriction_words(restricted: Mapping[str, Any]) -> list[str]:
         "headroom": lambda value: f"{100 * value:.3g} % of memory kept free",
     }
     return [
-        words(restricted[key]) for key, words in said.items() if restricted.get(key) is not None
+        words(restricted[key]) for key, words in wording.items() if restricted.get(key) is not None
     ]
 
 
 def option_words(restricted: Mapping[str, Any]) -> list[str]:
     """The restrictions as options of ``phaze plan``."""
-    found = []
+    options = []
     for key, value in restricted.items():
-        given = [str(one) for one in value] if isinstance(value, list) else [str(value)]
+        texts = [str(entry) for entry in value] if isinstance(value, list) else [str(value)]
         if key == "shard":
-            given = ["all" if one == "0" else one for one in given]
-        if key == "attention" and len(given) > 1:
-            given = ["best"]
-        found += [f"--{key.replace('_', '-')}", ",".join(given)]
-    return found
+            texts = ["all" if entry == "0" else entry for entry in texts]
+        if key == "attention" and len(texts) > 1:
+            texts = ["best"]
+        options += [f"--{key.replace('_', '-')}", ",".join(texts)]
+    return options
 
 
 def proof_words(document: Mapping[str, Any]) -> str:

@@ -74,11 +74,11 @@ class RunFile(RunKeys):
 
     @model_validator(mode="after")
     def _one_model(self) -> "RunFile":
-        given = [name for name in (*SIZED, "model", "graph") if getattr(self, name) is not None]
-        if len(given) != 1:
+        stated = [name for name in (*SIZED, "model", "graph") if getattr(self, name) is not None]
+        if len(stated) != 1:
             raise ValueError(
                 "give exactly one of gpt, llama, moe, model, graph "
-                f"({', '.join(given) or 'none'} given)"
+                f"({', '.join(stated) or 'none'} given)"
             )
         plan = self.plan
         wide = plan.context > 1
@@ -133,9 +133,9 @@ def _model_of(run: RunFile, traced: Point, allow_code: bool) -> Model:
     if run.graph is not None:
         return _graph_file(run)
     supply = _supply(run, allow_code)
-    asked = replace(run.plan.parallel, rows=run.rows)
+    parallel = replace(run.plan.parallel, rows=run.rows)
     return parallel_rank(
-        supply_at(supply, traced), asked, supply.facts.length(run.sequence), traced.split
+        supply_at(supply, traced), parallel, supply.facts.length(run.sequence), traced.split
     )
 
 
@@ -149,15 +149,15 @@ def read_run(path: str) -> tuple[dict[str, Any], str]:
     text, where = read_text(path)
     raw = parse(text, notation_of(path, text), where)
     folder = Path() if path in STANDARD_INPUT else Path(path).parent
-    found = {
+    values = {
         key: beside(folder, value)
         if key in PATHS and isinstance(value, str) and is_path(value)
         else value
         for key, value in raw.items()
     }
     if isinstance(raw.get("model"), str) and is_place(raw["model"]):
-        found["model"] = place_beside(folder, raw["model"])
-    return with_tensor_plan(found), where
+        values["model"] = place_beside(folder, raw["model"])
+    return with_tensor_plan(values), where
 
 
 def with_tensor_plan(raw: dict[str, Any]) -> dict[str, Any]:
@@ -251,13 +251,13 @@ def job_of(
 ) -> RunJob:
     """The job that a document describes, or an InputError with the path; ``memo`` keeps what jobs
     share. Code that it names as its model runs only if ``allow_code``."""
-    run, kept = check(RunFile, with_tensor_plan(raw), where), memo or Memo()
+    run, cache = check(RunFile, with_tensor_plan(raw), where), memo or Memo()
 
     def preset(kind: str, name: str, load: Callable[[str], T]) -> T:
-        return kept.take((kind, name), lambda: _at(f"{where}: {kind}", lambda: load(name)))
+        return cache.take((kind, name), lambda: _at(f"{where}: {kind}", lambda: load(name)))
 
     chip = preset("chip", run.chip, load_chip)
-    cluster = kept.take(
+    cluster = cache.take(
         ("cluster", run.cluster, chip.links),
         lambda: _at(f"{where}: cluster", lambda: load_cluster(run.cluster, chip=chip)),
     )
@@ -278,7 +278,7 @@ def job_of(
         plan.sequence_parallel,
     )
     traced = traced_as(run, point)
-    model = kept.take(
+    model = cache.take(
         ("model", traced, _depth(run)),
         lambda: _at(where, lambda: _model_of(run, point, allow_code)),
     )

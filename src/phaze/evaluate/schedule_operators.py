@@ -63,11 +63,11 @@ def rings_of(graph: OperatorGraph) -> list[Pieces]:
     rings = []
     for index, ring in enumerate(graph.operators):
         if ring.kind == "ring":
-            made = {access.tensor for access in ring.writes}
+            written = {access.tensor for access in ring.writes}
             readers = (
                 i
                 for i, op in enumerate(graph.operators)
-                if made & {access.tensor for access in op.reads}
+                if written & {access.tensor for access in op.reads}
             )
             rings.append(Pieces(index, ring.size("group"), tuple(readers), ring=True))
     return rings
@@ -78,12 +78,12 @@ def named_beside(
 ) -> tuple[tuple[int, int], ...]:
     """The pairs of all collectives that can stand beside what they name with the groups one after
     another."""
-    found: tuple[tuple[int, int], ...] = ()
-    for at, others in beside.items():
-        more = (*found, *((at, other) for other in others))
+    pairs: tuple[tuple[int, int], ...] = ()
+    for place, others in beside.items():
+        more = (*pairs, *((place, other) for other in others))
         if groups_in_turn(count, edges, more) is not None:
-            found = more
-    return found
+            pairs = more
+    return pairs
 
 
 def units_of(
@@ -105,13 +105,17 @@ def units_of(
     for place, number in enumerate(of):
         places.setdefault(number, []).append(place)
     units = []
-    for own in places.values():
-        cuts = tuple(cut for cut in joined if cut.collective in own)
-        cores: set[Core] = {"none" if (c := works[place].core) == "network" else c for place in own}
+    for members in places.values():
+        cuts = tuple(cut for cut in joined if cut.collective in members)
+        cores: set[Core] = {
+            "none" if (c := works[place].core) == "network" else c for place in members
+        }
         some = sorted(cores - {"none"})
         core: Core = "none" if not some else "both" if len(some) > 1 else some[0]
         units.append(
-            Unit(tuple(own), core, any(works[place].core == "network" for place in own), cuts)
+            Unit(
+                tuple(members), core, any(works[place].core == "network" for place in members), cuts
+            )
         )
     order = {number: index for index, number in enumerate(places)}
     return tuple(units), [order[number] for number in of]

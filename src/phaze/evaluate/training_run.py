@@ -68,8 +68,8 @@ def _usd(hours: float, chip: Chip, terms: Terms) -> tuple[float | None, str]:
     """Dollars, and what they are made of, or what to give where no price is known."""
     price = terms.price(chip.name)
     if price is None:
-        known = f"the terms '{terms.name}' have no price of a device hour of {chip.name}"
-        return None, f"{known}; give one as device_usd_per_hour of --terms"
+        reason = f"the terms '{terms.name}' have no price of a device hour of {chip.name}"
+        return None, f"{reason}; give one as device_usd_per_hour of --terms"
     return hours * price, f"{price:g} USD a device hour"
 
 

@@ -55,13 +55,15 @@ class PlanAxis:
     values: tuple[str, ...]
 
 
-def _scaled(values: tuple[float, ...], now: int, made: Callable[[int], Job | None]) -> list[Change]:
+def _scaled(
+    values: tuple[float, ...], now: int, change_of: Callable[[int], Job | None]
+) -> list[Change]:
     """Whole multiples and parts of a count."""
     scaled = []
     for factor in values:
         value = int(now * factor)
         if value >= 1 and value == now * factor:
-            scaled.append(Change(f"{value:,}", None if factor == 1.0 else made(value)))
+            scaled.append(Change(f"{value:,}", None if factor == 1.0 else change_of(value)))
     return scaled
 
 
@@ -69,8 +71,8 @@ def _longer(job: Job, document: Mapping[str, Any], length: int) -> Job:
     """The job at another sequence, with as many tokens a step."""
     tokens = int(document["batch"]) * int(document["sequence"])
     sizes = None if job.sizes is None else {**job.sizes, "sequence": length}
-    own = length if job.sizes is None else None
-    return replace(job, sequence=own, sizes=sizes, batch=max(1, tokens // length))
+    sequence = length if job.sizes is None else None
+    return replace(job, sequence=sequence, sizes=sizes, batch=max(1, tokens // length))
 
 
 def _has_positions(job: Job, length: float) -> bool:
@@ -101,25 +103,25 @@ def changes(job: Job, document: Mapping[str, Any]) -> Iterator[Group]:
         *TITLES["sequence"],
         _scaled(lengths, sequence, lambda value: _longer(job, document, value)),
     )
-    own = [Change(job.chip, None)]
-    own += [Change(name, _on_chip(job, name)) for name in CHIPS if name != job.chip]
-    yield *TITLES["chip"], own
+    chips = [Change(job.chip, None)]
+    chips += [Change(name, _on_chip(job, name)) for name in CHIPS if name != job.chip]
+    yield *TITLES["chip"], chips
 
 
 def over_of(text: str) -> PlanAxis:
     """``devices=64..1024`` (the ends and every doubling between them), ``devices=64,96,128``,
     ``chip=h100,b200``."""
-    axis, _, told = text.partition("=")
+    axis, _, values_text = text.partition("=")
     if axis not in TITLES:
         raise unknown_name("--over", "axis of a plan", axis, TITLES)
-    parts = [part.strip() for part in told.split(",")]
+    parts = [part.strip() for part in values_text.split(",")]
     if axis == "chip":
         if not all(parts):
             raise InputError("--over", f"'{text}' names no chip", "give chip=h100,b200")
         for chip in parts:
             load_chip(chip)
         return PlanAxis(axis, tuple(parts))
-    low, dots, high = told.partition("..")
+    low, dots, high = values_text.partition("..")
     try:
         numbers = [parse_length(part) for part in ((low, high) if dots else parts)]
     except ValueError as fault:
@@ -166,10 +168,10 @@ def _row(label: str, document: Mapping[str, Any], same: bool) -> dict[str, Any]:
 def _planned(change: Change, job: Job) -> dict[str, Any]:
     try:
         request = request_of(job)
-        found = planned(request)
-        if found.best.plan is None:
+        planned_choice = planned(request)
+        if planned_choice.best.plan is None:
             return {"label": change.label, "same": False, "reason": "nothing fits into memory"}
-        return _row(change.label, planned_document(request, found, None), False)
+        return _row(change.label, planned_document(request, planned_choice, None), False)
     except PhazeError as fault:
         return {"label": change.label, "same": False, "reason": str(fault).rstrip(".")}
 
@@ -183,14 +185,14 @@ def what_if(
     """Groups of rows, each a plan or the reason why there is none; ``tell`` hears what is planned.
     Along ``over``, or where that is empty the usual changes."""
     groups, plain = [], replace(job, budget=None, fresh=False)
-    wanted = [along(one, plain, document) for one in over] or changes(plain, document)
+    wanted = [along(plan_axis, plain, document) for plan_axis in over] or changes(plain, document)
     for title, axis, rows in wanted:
-        made = []
+        documents = []
         for change in rows:
             if change.job is None:
-                made.append(_row(change.label, document, True))
+                documents.append(_row(change.label, document, True))
             else:
                 tell(f"what if: {axis} {change.label}")
-                made.append(_planned(change, change.job))
-        groups.append({"title": title, "axis": axis, "rows": made})
+                documents.append(_planned(change, change.job))
+        groups.append({"title": title, "axis": axis, "rows": documents})
     return groups

@@ -81,11 +81,11 @@ def require_true(
 
 
 def checked_document(
-    problem: PlacementProblem, found: Plan | Shortage, prices: NetworkPrices | None = None
+    problem: PlacementProblem, answer: Plan | Shortage, prices: NetworkPrices | None = None
 ) -> Mapping[str, Any]:
     """The document of what was found; a plan that the checker objects to is never handed out."""
-    document = document_of(found)
-    if isinstance(found, Plan):
+    document = document_of(answer)
+    if isinstance(answer, Plan):
         require_true(problem, document, prices)
     return document
 
@@ -135,29 +135,29 @@ def _shortage(shortage: Shortage) -> dict[str, Any]:
     }
 
 
-def document_of(found: Plan | Shortage) -> Mapping[str, Any]:
+def document_of(answer: Plan | Shortage) -> Mapping[str, Any]:
     """The document ``phaze.plan/1``."""
-    if isinstance(found, Shortage):
+    if isinstance(answer, Shortage):
         return {
             "schema": "phaze.plan/1",
-            "rules": found.rules,
+            "rules": answer.rules,
             "feasible": False,
-            "shortage": _shortage(found),
+            "shortage": _shortage(answer),
         }
     return {
         "schema": "phaze.plan/1",
-        "rules": found.rules,
+        "rules": answer.rules,
         "feasible": True,
-        "batch_s": found.batch_s,
-        "lower_bound_s": found.lower_bound_s,
-        "simulated_s": found.simulated_s,
-        "pipeline": len(found.stages),
-        "data": found.data,
-        "tensor": found.tensor // found.sharing.context,
-        **{name: degree for name, degree in asdict(found.sharing).items() if degree > 1},
-        **({"order": found.order} if found.order else {}),
-        **({"chunks": found.chunks} if found.chunks > 1 else {}),
-        **({"family": found.family} if found.family not in UNNAMED else {}),
-        "stages": [_stage(stage, found.family in SPLIT_FAMILIES) for stage in found.stages],
-        "breakdown": asdict(found.breakdown),
+        "batch_s": answer.batch_s,
+        "lower_bound_s": answer.lower_bound_s,
+        "simulated_s": answer.simulated_s,
+        "pipeline": len(answer.stages),
+        "data": answer.data,
+        "tensor": answer.tensor // answer.sharing.context,
+        **{name: degree for name, degree in asdict(answer.sharing).items() if degree > 1},
+        **({"order": answer.order} if answer.order else {}),
+        **({"chunks": answer.chunks} if answer.chunks > 1 else {}),
+        **({"family": answer.family} if answer.family not in UNNAMED else {}),
+        "stages": [_stage(stage, answer.family in SPLIT_FAMILIES) for stage in answer.stages],
+        "breakdown": asdict(answer.breakdown),
     }

@@ -57,13 +57,13 @@ def _both_s(
     """A collective of dense parameters and of experts, each over the ranks that share them out, or
     hold the same."""
     sharing, cluster = problem.sharing, problem.cluster
-    found = seconds(
+    both_s = seconds(
         (sharing.shard_by_level if problem.zero else sharing.dense_by_level)(cluster, shape),
         dense_bytes,
     )
     if not problem.has_experts:
-        return found
-    return found + seconds(sharing.experts_by_level(cluster, shape), experts_bytes)
+        return both_s
+    return both_s + seconds(sharing.experts_by_level(cluster, shape), experts_bytes)
 
 
 def _reduced_s(
@@ -83,8 +83,8 @@ def _reduced_s(
         scattered_s = prices.all_reduce_s(members, gradient * sizes_bytes)
         return (scattered_s + prices.all_reduce_s(members, weight * sizes_bytes)) / 2
 
-    found = _both_s(problem, shape, seconds, dense_bytes, experts_bytes)
-    return found + _across_s(problem, shape, prices, dense_bytes)
+    reduced_s = _both_s(problem, shape, seconds, dense_bytes, experts_bytes)
+    return reduced_s + _across_s(problem, shape, prices, dense_bytes)
 
 
 def _across_s(
@@ -94,8 +94,8 @@ def _across_s(
     nothing in one."""
     if not problem.sharing.shard or problem.zero == 0:
         return np.zeros_like(sizes_bytes)
-    own = problem.rules.gradient_wire * sizes_bytes / problem.sharing.sharers(shape.data)
-    return prices.all_reduce_s(problem.sharing.shards_by_level(problem.cluster, shape), own)
+    rank_bytes = problem.rules.gradient_wire * sizes_bytes / problem.sharing.sharers(shape.data)
+    return prices.all_reduce_s(problem.sharing.shards_by_level(problem.cluster, shape), rank_bytes)
 
 
 def _gathered_s(
@@ -108,12 +108,12 @@ def _gathered_s(
     """Gathers or scatters of layers or stages with so many bytes of parameters, and of experts
     among them, one for each of what they send over that."""
     whole, experts = sizes
-    found = np.zeros_like(whole)
+    gathered_s = np.zeros_like(whole)
     for wire in wires:
-        found = found + _both_s(
+        gathered_s = gathered_s + _both_s(
             problem, shape, prices.gather_s, wire * (whole - experts), wire * experts
         )
-    return found
+    return gathered_s
 
 
 def collected_s(
@@ -133,13 +133,13 @@ def collected_s(
     if problem.zero < 2:
         return ahead, nothing
     if problem.zero == 3:
-        held = sizes
+        with_frozen = sizes
         if any(layer.bytes for layer in frozen):
-            own = np.array(
+            frozen_bytes = np.array(
                 [(la.bytes, la.expert_bytes if problem.has_experts else 0.0) for la in frozen]
             )
-            held = sizes[0] + own[:, 0], sizes[1] + own[:, 1]
-        ahead = _gathered_s(problem, shape, prices, held, [problem.rules.weight_wire])
+            with_frozen = sizes[0] + frozen_bytes[:, 0], sizes[1] + frozen_bytes[:, 1]
+        ahead = _gathered_s(problem, shape, prices, with_frozen, [problem.rules.weight_wire])
     return ahead, ahead + _gathered_s(problem, shape, prices, sizes, [problem.rules.gradient_wire])
 
 
@@ -175,8 +175,8 @@ def synchronisation_s(
         return exposed * whole_s
     layers = np.maximum(1.0, parameter_bytes / layer_bytes)
     expert_bytes = expert_bytes if problem.has_experts else 0.0
-    one = np.array([layer_bytes - expert_bytes]), np.array([expert_bytes])
-    layer_s = float(_reduced_s(problem, shape, prices, *one)[0])
+    layer_sizes = np.array([layer_bytes - expert_bytes]), np.array([expert_bytes])
+    layer_s = float(_reduced_s(problem, shape, prices, *layer_sizes)[0])
     seen_s = open_reduction_of_equal_layers_s(
         layer_s, behind_s if backward_s is None else backward_s, layers
     )

@@ -56,11 +56,15 @@ def held_bytes(table: StageTable, room: Room, pair: int) -> float:
 def mode_of(table: StageTable, room: Room, pair: int, in_flight: float) -> int:
     """The fastest mode in which a stage fits with so many microbatches in flight, of equals the
     first; or NO_MODE."""
-    held, chosen = held_bytes(table, room, pair), NO_MODE
+    state_bytes, chosen = held_bytes(table, room, pair), NO_MODE
     allowed = room.last if table.rest[pair] == 0 else room.allowed
     for mode in range(table.kept_bytes.shape[1]):
         if allowed[mode]:
-            need = held + table.live_bytes[pair, mode] + in_flight * table.kept_bytes[pair, mode]
+            need = (
+                state_bytes
+                + table.live_bytes[pair, mode]
+                + in_flight * table.kept_bytes[pair, mode]
+            )
             faster = (
                 chosen == NO_MODE or table.backward_s[pair, mode] < table.backward_s[pair, chosen]
             )
@@ -70,15 +74,17 @@ def mode_of(table: StageTable, room: Room, pair: int, in_flight: float) -> int:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def highest(held: float, kept: float, hbm: float, in_flight: "Floats", most: int) -> int:
+def highest(
+    state_bytes: float, stash_bytes: float, hbm: float, in_flight: "Floats", most: int
+) -> int:
     """The greatest number s <= ``most`` with held + in_flight[s] kept <= hbm, 0 if none; it
     never falls with s."""
-    if held + in_flight[most] * kept <= hbm:
+    if state_bytes + in_flight[most] * stash_bytes <= hbm:
         return most
     low, high = 0, most - 1
     while low < high:
         middle = (low + high + 1) // 2
-        if held + in_flight[middle] * kept <= hbm:
+        if state_bytes + in_flight[middle] * stash_bytes <= hbm:
             low = middle
         else:
             high = middle - 1
@@ -116,7 +122,7 @@ def bottleneck(
     size, unsplit, g = cut_sets.size, cut_sets.unsplit, np.full((sets, kinds, most + 1), np.inf)
     g[0, 0, 0] = 0.0
     start, rests, forward_s, backward_s = table.start, table.rest, table.forward_s, table.backward_s
-    kept, live, whole_stage, modes = (
+    stash_bytes, live, whole_stage, modes = (
         table.kept_bytes,
         table.live_bytes,
         table.unsplit,
@@ -131,7 +137,7 @@ def bottleneck(
             shift = whole_stage[pair] if kinds > 1 else 0
             begin, end = (1, 1) if rest == 0 else (2, min(most, size[rest] + 1))
             base_s = forward_s[pair] + entry_s + (0.0 if rest == 0 else move_s[rest])
-            held, covered, slowest_s = held_bytes(table, room, pair), 0, 0.0
+            state_bytes, covered, slowest_s = held_bytes(table, room, pair), 0, 0.0
             for mode in range(modes):
                 own_s = base_s + backward_s[pair, mode]
                 # A mode that is slower than those before it only matters at numbers where they do
@@ -143,7 +149,11 @@ def bottleneck(
                 up_to = _within(own_s, end, limit_s, later)
                 if up_to >= begin:
                     up_to = highest(
-                        held + live[pair, mode], kept[pair, mode], hbm, in_flight, up_to
+                        state_bytes + live[pair, mode],
+                        stash_bytes[pair, mode],
+                        hbm,
+                        in_flight,
+                        up_to,
                     )
                 if up_to < begin:
                     continue
@@ -253,10 +263,10 @@ def best_of_table(
                 break
             for q in range(shift, min(cut_sets.unsplit[rest], kinds - 1 - shift) + shift + 1):
                 pace_s = max(own_s, g[rest, q - shift, s - 1])
-                taken = degrees.width * (s - q) + q
-                if pace_s == np.inf or taken > degrees.devices:
+                devices = degrees.width * (s - q) + q
+                if pace_s == np.inf or devices > degrees.devices:
                     continue
-                replicas = min(degrees.devices // taken, degrees.microbatches)
+                replicas = min(degrees.devices // devices, degrees.microbatches)
                 cost, degree = fastest_degree(degrees, replicas, (pace_s, s, sync_s), chosen[0])
                 if degree > 0:
                     chosen = (cost, pair, q, s, degree)

@@ -70,17 +70,17 @@ def closed_sets(graph: LayerGraph) -> tuple[list[int], list[list[tuple[int, int]
     index, sets = {0: 0}, [0]
     level = {0: sum(1 << layer for layer in range(n) if not after[layer])}
     for _ in range(n):
-        found: dict[int, int] = {}
+        next_level: dict[int, int] = {}
         for mask, addable in level.items():
             rest = addable
             while rest:
                 bit = rest & -rest
                 rest ^= bit
-                if mask | bit not in found:
-                    found[mask | bit] = (addable ^ bit) | _opened(
+                if mask | bit not in next_level:
+                    next_level[mask | bit] = (addable ^ bit) | _opened(
                         mask | bit, before[bit.bit_length() - 1], after
                     )
-        if len(sets) + len(found) > MOST_CLOSED_SETS:
+        if len(sets) + len(next_level) > MOST_CLOSED_SETS:
             raise InputError(
                 f"widths.{graph.width}.edges",
                 (
@@ -89,8 +89,8 @@ def closed_sets(graph: LayerGraph) -> tuple[list[int], list[list[tuple[int, int]
                 ),
                 "merge layers that run in parallel, or add edges that put them in order",
             )
-        level = found
-        for mask in sorted(found):
+        level = next_level
+        for mask in sorted(next_level):
             index[mask] = len(sets)
             sets.append(mask)
     return sets, [_removals(mask, before, index) for mask in sets]
@@ -98,13 +98,13 @@ def closed_sets(graph: LayerGraph) -> tuple[list[int], list[list[tuple[int, int]
 
 def _opened(mask: int, candidates: int, after: list[int]) -> int:
     """Those of ``candidates`` whose successors all lie in ``mask``."""
-    opened = 0
+    ready = 0
     while candidates:
         bit = candidates & -candidates
         candidates ^= bit
         if not after[bit.bit_length() - 1] & ~mask:
-            opened |= bit
-    return opened
+            ready |= bit
+    return ready
 
 
 def _removals(mask: int, before: list[int], index: dict[int, int]) -> list[tuple[int, int]]:

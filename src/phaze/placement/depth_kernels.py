@@ -41,8 +41,8 @@ def depths_that_fit(
                 if kinds == 1:
                     break
         reached[:] = now
-    found: Ints = fits[:, sets - 1].T.copy()
-    return found
+    by_kinds: Ints = fits[:, sets - 1].T.copy()
+    return by_kinds
 
 
 @njit(cache=True, nogil=True)
@@ -65,7 +65,7 @@ def shape_rows(
     width, devices, microbatches = degrees
     (whole, fewest_rounds), (slope, offset, beta) = multiples, family
     kinds, depth = pace_s.shape[0], pace_s.shape[1] - 1
-    found, bounds, count = np.empty((64, 3), np.int64), np.empty(64), 0
+    rows, bounds, count = np.empty((64, 3), np.int64), np.empty(64), 0
     for stages in range(1, depth + 1):
         if pace_s[0, stages] == np.inf:
             continue
@@ -84,13 +84,13 @@ def shape_rows(
                 continue
             if count == bounds.shape[0]:
                 larger, more = np.empty((2 * count, 3), np.int64), np.empty(2 * count)
-                larger[:count], more[:count] = found, bounds
-                found, bounds = larger, more
-            found[count, 0], found[count, 1], found[count, 2], bounds[count] = (
+                larger[:count], more[:count] = rows, bounds
+                rows, bounds = larger, more
+            rows[count, 0], rows[count, 1], rows[count, 2], bounds[count] = (
                 stages,
                 data,
                 needed,
                 bound,
             )
             count += 1
-    return found[:count], bounds[:count]
+    return rows[:count], bounds[:count]

@@ -54,29 +54,33 @@ class FrozenSums:
     experts: float | Floats = 0.0
     most_experts: float | Floats = 0.0
 
-    def held_bytes(self, held: Held, sent_bytes: float) -> float | Floats:
-        """Bytes of weights on a device, of which it holds ``held`` for a parameter of each kind."""
-        parts = zip((self.dense, self.largest, self.experts, self.most_experts), held, strict=True)
+    def held_bytes(self, held_kinds: Held, sent_bytes: float) -> float | Floats:
+        """Bytes of weights on a device, of which it holds ``held_kinds`` for a parameter of each kind."""
+        parts = zip(
+            (self.dense, self.largest, self.experts, self.most_experts), held_kinds, strict=True
+        )
         return sum(size * each.weight for size, each in parts) / sent_bytes
 
 
 NO_FROZEN_SUMS = FrozenSums()
 
 
-def _apart(own: Sequence[Frozen], apart: bool) -> tuple[list[float], list[float]]:
+def _apart(layers: Sequence[Frozen], apart: bool) -> tuple[list[float], list[float]]:
     """Dense and expert bytes by layer."""
-    experts = [layer.expert_bytes if apart else 0.0 for layer in own]
-    return [layer.bytes - more for layer, more in zip(own, experts, strict=True)], experts
+    experts = [layer.expert_bytes if apart else 0.0 for layer in layers]
+    return [layer.bytes - more for layer, more in zip(layers, experts, strict=True)], experts
 
 
-def frozen_sums(own: Sequence[Frozen], apart: bool, pairs: bool) -> FrozenSums:
+def frozen_sums(layers: Sequence[Frozen], apart: bool, pairs: bool) -> FrozenSums:
     """Those of the layers of one stage; ``apart``: experts are shared out over ranks of their own,
     ``pairs``: two layers are gathered at once."""
-    if not any(layer.bytes for layer in own):
+    if not any(layer.bytes for layer in layers):
         return NO_FROZEN_SUMS
-    dense, experts = _apart(own, apart)
-    names = {layer.tied: layer.tied_bytes for layer in own if layer.tied is not None}
-    twice = sum(layer.tied_bytes for layer in own if layer.tied is not None) - sum(names.values())
+    dense, experts = _apart(layers, apart)
+    names = {layer.tied: layer.tied_bytes for layer in layers if layer.tied is not None}
+    twice = sum(layer.tied_bytes for layer in layers if layer.tied is not None) - sum(
+        names.values()
+    )
     whole = sum(dense) - twice
     return FrozenSums(
         whole, min((2 if pairs else 1) * max(dense), whole), sum(experts), max(experts)
@@ -84,22 +88,22 @@ def frozen_sums(own: Sequence[Frozen], apart: bool, pairs: bool) -> FrozenSums:
 
 
 def frozen_stages(
-    own: Sequence[Frozen], apart: bool, pairs: bool, of_stages: Callable[[Floats], Floats]
+    layers: Sequence[Frozen], apart: bool, pairs: bool, of_stages: Callable[[Floats], Floats]
 ) -> FrozenSums:
     """The same of many stages; ``of_stages`` sums an amount of each layer over the layers of every
     stage."""
-    dense, experts = (np.array(sizes) for sizes in _apart(own, apart))
+    dense, experts = (np.array(sizes) for sizes in _apart(layers, apart))
 
     def most(amounts: Floats) -> Floats:
-        found = np.zeros_like(whole)
+        largest = np.zeros_like(whole)
         for size in np.unique(amounts):  # ascending: the last that a stage has is its largest
-            found[of_stages((amounts == size).astype(np.float64)) > 0.5] = size
-        return found
+            largest[of_stages((amounts == size).astype(np.float64)) > 0.5] = size
+        return largest
 
     whole = of_stages(dense)
-    for name in sorted({layer.tied for layer in own if layer.tied is not None}):
-        holders = np.array([float(layer.tied == name) for layer in own])
-        size = next(layer.tied_bytes for layer in own if layer.tied == name)
+    for name in sorted({layer.tied for layer in layers if layer.tied is not None}):
+        holders = np.array([float(layer.tied == name) for layer in layers])
+        size = next(layer.tied_bytes for layer in layers if layer.tied == name)
         whole = whole - size * np.maximum(0.0, np.round(of_stages(holders)) - 1)
     largest = np.minimum((2 if pairs else 1) * most(dense), whole)
     return FrozenSums(whole, largest, of_stages(experts), most(experts))

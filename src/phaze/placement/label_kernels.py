@@ -101,16 +101,16 @@ def _paced(work_s: float, transfer_s: float, costs: ShapeCosts) -> float:
 def counted_seconds(
     table: StageTable,
     costs: ShapeCosts,
-    at: tuple[int, int],
+    place: tuple[int, int],
     passes: tuple[float, float],
     least: bool,
 ) -> float:
-    """D of a stage, ``at`` its pair and closed set, with these forward and backward seconds; with
+    """D of a stage, ``place`` its pair and closed set, with these forward and backward seconds; with
     ``least`` no more than it is with longer ones: without the terms that fall with them."""
     forward_s, backward_s = passes
     if costs.fill_terms.shape[0] == 0:
         return forward_s + backward_s
-    pair, top = at
+    pair, top = place
     weight_s, most_s = costs.weight_s[top] - costs.weight_s[table.rest[pair]], 0.0
     for k in range(costs.fill_terms.shape[0]):
         a, b, c = costs.fill_terms[k]
@@ -155,7 +155,7 @@ def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats
                 break
             rest, size, covered, slowest_s = table.rest[pair], float(costs.size_of[pair]), 0, 0.0
             low, high = _numbers(table, costs, pair, top)
-            allowed, held = (
+            allowed, state_bytes = (
                 costs.room.last if rest == 0 else costs.room.allowed,
                 held_bytes(table, costs.room, pair),
             )
@@ -164,7 +164,7 @@ def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats
                 a, b = _paced(ahead_s, move_s[top], costs), _paced(back_s, move_s[rest], costs)
                 if high < low or not allowed[mode] or a + b > limit_s:
                     continue
-                room = held + table.live_bytes[pair, mode]
+                room = state_bytes + table.live_bytes[pair, mode]
                 up_to = highest(
                     room, table.kept_bytes[pair, mode], costs.room.hbm_bytes, costs.in_flight, high
                 )
@@ -212,15 +212,15 @@ def _grown(values: "Floats") -> "Floats":
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _no_worse(one: "Floats", other: "Floats") -> bool:
+def _no_worse(label: "Floats", other: "Floats") -> bool:
     """Whether a label is no worse than another: each component at most, unsplit stages at least as
     many."""
     return bool(
-        one[0] <= other[0]
-        and one[1] <= other[1]
-        and one[2] <= other[2]
-        and one[3] <= other[3]
-        and one[7] >= other[7]
+        label[0] <= other[0]
+        and label[1] <= other[1]
+        and label[2] <= other[2]
+        and label[3] <= other[3]
+        and label[7] >= other[7]
     )
 
 
@@ -230,16 +230,16 @@ def _insert(labels: "Floats", begin: int, count: int, new: "Floats", single: boo
     worse than. With ``single`` only the most promising is kept."""
     if single and count > begin and new[6] >= labels[begin, 6]:
         return count
-    at, count = begin, begin if single else count
-    while at < count:
-        row = labels[at]
+    place, count = begin, begin if single else count
+    while place < count:
+        row = labels[place]
         if _no_worse(row, new):
             return count
         if _no_worse(new, row):
             count -= 1
-            labels[at] = labels[count]
+            labels[place] = labels[count]
             continue
-        at += 1
+        place += 1
     labels[count] = new
     return count + 1
 

@@ -139,7 +139,7 @@ def _completions(
         )
         room_s = best_s - costs.beta * costs.least_s
         limit_s = room_s / alpha * (1 + AGREEMENT) if alpha > 0 else inf
-        tables = [known for known in case.tables if known[0] == "least"]
+        tables = [table_key for table_key in case.tables if table_key[0] == "least"]
         while tables and sum(cast(Floats, case.tables[name]).size for name in tables) > MOST_KEPT:
             del case.tables[tables.pop(0)]
         case.tables[key] = label_kernels.completions(timed_table(case, shape), costs, limit_s)
@@ -155,14 +155,14 @@ def plain_key(case: WidthCase) -> tuple[int, int, str]:
     return id(case.width), case.problem.zero, case.family.name if simple else ONE_F_ONE_B.name
 
 
-def plain_paces(case: WidthCase, known: PlainPaces) -> Floats:
+def plain_paces(case: WidthCase, computed: PlainPaces) -> Floats:
     """P of that."""
-    at = plain_key(case)
-    if at not in known:
-        known[at] = paces(
-            case if case.family.name == at[2] else replace(case, family=ONE_F_ONE_B, tables={})
+    key = plain_key(case)
+    if key not in computed:
+        computed[key] = paces(
+            case if case.family.name == key[2] else replace(case, family=ONE_F_ONE_B, tables={})
         )
-    return known[at]
+    return computed[key]
 
 
 def best_by_labels(
@@ -213,7 +213,7 @@ def _best_first(
     best_s: float,
 ) -> BottleneckPlan | None:
     table, first, case_of = shapes
-    order, at, heap = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]]()
+    order, position, heap = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]]()
 
     def shape_of(row: int, which: int) -> tuple[WidthCase, Shape, int]:
         case = cases[case_of[row]]
@@ -224,12 +224,12 @@ def _best_first(
 
     while True:
         while (
-            at < len(order)
-            and first[order[at]] < best_s
-            and (not heap or first[order[at]] <= heap[0][0])
+            position < len(order)
+            and first[order[position]] < best_s
+            and (not heap or first[order[position]] <= heap[0][0])
         ):
-            row = int(order[at])
-            at += 1
+            row = int(order[position])
+            position += 1
             case, shape, needed = shape_of(row, 0)
             sharp_s = _sharper(case, shape, needed, float(first[row]))
             if sharp_s < best_s and fits(case, shape.stages, needed):

@@ -36,17 +36,17 @@ def paces(case: WidthCase) -> Floats:
     """P by (at least so many unsplit stages, S), with no more in flight than a replica of that
     depth must have, in the memory that its most replicas leave: of depths with nearly as many of
     them, those of the least."""
-    found = np.full((case.width.kinds, case.width.depth + 1), inf)
+    by_depth = np.full((case.width.kinds, case.width.depth + 1), inf)
     for first, last in _depths_together(case):
-        found[:, first : last + 1] = _paces_of(case, first, last)
-    return found
+        by_depth[:, first : last + 1] = _paces_of(case, first, last)
+    return by_depth
 
 
 def pace(case: WidthCase, needed: int, stages: int) -> float:
     """P of one depth."""
     first, last = next(row for row in _depths_together(case) if row[0] <= stages <= row[1])
-    found = case.remembered(("paces", first), lambda: _paces_of(case, first, last))
-    return float(found[needed, stages - first])
+    of_range = case.remembered(("paces", first), lambda: _paces_of(case, first, last))
+    return float(of_range[needed, stages - first])
 
 
 def _paces_of(case: WidthCase, first: int, last: int) -> Floats:
@@ -71,7 +71,7 @@ def _paces_of(case: WidthCase, first: int, last: int) -> Floats:
         return np.asarray(np.minimum.accumulate(g[-1][::-1], axis=0)[::-1])
 
     rounds = problem.rounds(replicas)
-    found = solved(rounds, last)[:, first:]
+    by_depth = solved(rounds, last)[:, first:]
     filled = family.in_flight(2 * last, last, last)
     if (
         family.in_flight_rule in ("capped", "depth")
@@ -84,8 +84,8 @@ def _paces_of(case: WidthCase, first: int, last: int) -> Floats:
             s for s, m in enumerate(fewest.tolist(), first) if m >= family.in_flight(2 * s, s, s)
         ]
         if full:
-            found[:, [s - first for s in full]] = solved(2 * last, max(full))[:, full]
-    return found
+            by_depth[:, [s - first for s in full]] = solved(2 * last, max(full))[:, full]
+    return by_depth
 
 
 def _alike_depths(most: Ints) -> Iterator[tuple[int, int]]:
@@ -118,8 +118,8 @@ def depth_bound(case: WidthCase, pace_s: Floats, fill: float) -> float:
     least_s = pace_s[0, 1 : len(stages) + 1]
     there = np.isfinite(least_s) & (most > 0)
     least_s = np.where(there, least_s, 0.0)
-    found = (rounds - fill) * least_s + fill * np.maximum(case.width.seconds, least_s)
-    return float(np.min(found, initial=inf, where=there)) * (1 - ROUNDING)
+    bounds_s = (rounds - fill) * least_s + fill * np.maximum(case.width.seconds, least_s)
+    return float(np.min(bounds_s, initial=inf, where=there)) * (1 - ROUNDING)
 
 
 def sent_bound(case: WidthCase, shape: Shape) -> float:

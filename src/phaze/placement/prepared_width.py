@@ -160,12 +160,12 @@ def prepared(problem: PlacementProblem, graph: LayerGraph, prices: NetworkPrices
     saved = _saved(problem, graph, cut_sets)
     plain, n = int(cut_sets.unsplit[-1]), len(graph.layers)
     unsplit = problem.rules.unsplit_stages and graph.width > 1
-    taken, kinds = (
+    devices_per_stage, kinds = (
         (1 if unsplit and plain == n else graph.width),
         (plain + 1 if unsplit and plain < n else 1),
     )
     few = min(kinds - 1, problem.devices)
-    depth = min(n, few + (problem.devices - few) // taken)
+    depth = min(n, few + (problem.devices - few) // devices_per_stage)
     levels, sets = len(problem.cluster.levels), len(cut_sets.size)
     moves, around = np.zeros((levels + 1, sets)), np.zeros(levels)
     if problem.rules.stage == "layers":
@@ -180,7 +180,7 @@ def prepared(problem: PlacementProblem, graph: LayerGraph, prices: NetworkPrices
         graph,
         cut_sets,
         saved,
-        taken,
+        devices_per_stage,
         kinds,
         depth,
         int(saved.block.sum()),

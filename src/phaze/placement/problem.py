@@ -235,9 +235,9 @@ class PlacementProblem:
         """The same for a parameter of the experts of the layer that has most."""
         return self._beyond(self.held_experts(width, data))
 
-    def _beyond(self, held: ParameterState) -> ParameterState:
+    def _beyond(self, resident: ParameterState) -> ParameterState:
         return ParameterState(
-            self.state.weight - held.weight, self.state.gradient - held.gradient, 0.0
+            self.state.weight - resident.weight, self.state.gradient - resident.gradient, 0.0
         )
 
     @property
@@ -277,10 +277,10 @@ class PlacementProblem:
         for family in self.rules.families:
             if family.chunks == chunks and name in (None, family.name):
                 return family
-        known = sorted({family.name for family in self.rules.families})
+        names = sorted({family.name for family in self.rules.families})
         named = "" if name is None else f" of {name}"
         raise InputError(
             "chunks",
-            f"{chunks}{named} under {', '.join(known)}",
+            f"{chunks}{named} under {', '.join(names)}",
             "use a family of the problem's rules",
         )

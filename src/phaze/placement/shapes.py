@@ -74,8 +74,8 @@ class WidthCase:
     @property
     def weight_s(self) -> Floats:
         """Seconds of the weight gradients of the layers in every closed set."""
-        own = np.array([layer.weight_s or 0.0 for layer in self.width.graph.layers])
-        return self.remembered(("weights",), lambda: inside(self.width.cut_sets, own))
+        layer_weight_s = np.array([layer.weight_s or 0.0 for layer in self.width.graph.layers])
+        return self.remembered(("weights",), lambda: inside(self.width.cut_sets, layer_weight_s))
 
     @property
     def most_by_depth(self) -> Ints:
@@ -100,13 +100,13 @@ class WidthCase:
         """The most replicas of so many stages, of which so many are unsplit, or as many as can
         be."""
         plain = min(stages, self.width.kinds - 1) if unsplit is None else unsplit
-        taken = self.width.devices_per_stage * (stages - plain) + plain
-        return min(self.problem.microbatches, self.problem.devices // taken)
+        devices = self.width.devices_per_stage * (stages - plain) + plain
+        return min(self.problem.microbatches, self.problem.devices // devices)
 
 
 def _most_by_depth(problem: PlacementProblem, width: Width) -> Ints:
-    taken = width.fewest_devices(np.arange(1, width.depth + 1))
-    return np.maximum(1, np.minimum(problem.microbatches, problem.devices // taken))
+    devices = width.fewest_devices(np.arange(1, width.depth + 1))
+    return np.maximum(1, np.minimum(problem.microbatches, problem.devices // devices))
 
 
 def _sizes(table: StageTable) -> tuple[Floats, Ints]:
@@ -155,7 +155,7 @@ def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Float
     offset = -1.0 if family.pace_stages else 0.0 if family.split else -family.fill
     if family.most_stages:
         pace_s = np.where(np.arange(pace_s.shape[1]) > family.most_stages, inf, pace_s)
-    found: tuple[Ints, Floats] = depth_kernels.shape_rows(
+    rows: tuple[Ints, Floats] = depth_kernels.shape_rows(
         pace_s,
         (width.devices_per_stage, problem.devices, problem.microbatches),
         (int(family.whole_rounds), family.min_microbatches_per_stage),
@@ -163,7 +163,7 @@ def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Float
         least_sums(case),
         best_s,
     )
-    return found
+    return rows
 
 
 def least_sums(case: WidthCase) -> Floats:
@@ -215,13 +215,13 @@ def fits(case: WidthCase, stages: int, needed: int) -> bool:
         # More in flight and fewer replicas need no less, so powers of two on the safe side serve
         # many depths at once.
         safe, few_safe = 1 << (rounds - 1).bit_length(), 1 << (replicas.bit_length() - 1)
-        at = stages if case.family.by_depth else None
+        number = stages if case.family.by_depth else None
         for m, few in ((safe, few_safe), (rounds, replicas)):
-            known = case.remembered(
-                ("fits", m, at, few if problem.zero else 1),
-                partial(_depths, case, in_flight_of(case.family, m, at, depth), few),
+            depths = case.remembered(
+                ("fits", m, number, few if problem.zero else 1),
+                partial(_depths, case, in_flight_of(case.family, m, number, depth), few),
             )
-            if known[unsplit, stages]:
+            if depths[unsplit, stages]:
                 return True
     return False
 
@@ -278,7 +278,7 @@ def timed_table(case: WidthCase, shape: Shape) -> StageTable:
         behind_s = np.maximum((1 - hidden) * behind[:, None], behind[:, None] - back_s)
         tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
         forward = inside(cut_sets, ahead_s)
-        backward = np.stack([inside(cut_sets, own) for own in behind_s.T], axis=1)
+        backward = np.stack([inside(cut_sets, column) for column in behind_s.T], axis=1)
         return table._replace(
             forward_s=table.forward_s + forward[tops] - forward[table.rest],
             backward_s=table.backward_s + backward[tops] - backward[table.rest],

@@ -35,16 +35,16 @@ MANY_STAGES = 600_000
 MOST_REPLICAS = 2**24
 
 
-def cuts_of(problem: PlacementProblem, found: BottleneckPlan) -> list[StageCut]:
+def cuts_of(problem: PlacementProblem, solution: BottleneckPlan) -> list[StageCut]:
     """The stages that were found, first to last."""
-    layers: list[list[int]] = [[] for _ in found.path]
-    owner = stage_kernels.owners(found.width.cut_sets, found.table.rest[found.path])
-    for layer, stage in zip(found.width.graph.layers, owner.tolist(), strict=True):
+    layers: list[list[int]] = [[] for _ in solution.path]
+    owner = stage_kernels.owners(solution.width.cut_sets, solution.table.rest[solution.path])
+    for layer, stage in zip(solution.width.graph.layers, owner.tolist(), strict=True):
         layers[stage].append(layer.id)
     names = problem.mode_names
     return [
         StageCut(tuple(ids), names[mode])
-        for ids, mode in zip(layers, found.modes.tolist(), strict=True)
+        for ids, mode in zip(layers, solution.modes.tolist(), strict=True)
     ]
 
 
@@ -93,51 +93,60 @@ class OpenPlacement:
         self._plain: label_solver.PlainPaces = {}
         self._cases: dict[int, list[WidthCase]] = {}
 
-    def _labelled(self, own: PlacementProblem) -> tuple[Family, ...]:
+    def _labelled(self, problem: PlacementProblem) -> tuple[Family, ...]:
         return tuple(
-            family for family in own.rules.families if not bottleneck_solver.decides(own, family)
+            family
+            for family in problem.rules.families
+            if not bottleneck_solver.decides(problem, family)
         )
 
-    def _cases_at(self, own: PlacementProblem) -> list[WidthCase]:
+    def _cases_at(self, problem: PlacementProblem) -> list[WidthCase]:
         """The cases of all widths at a stage of ZeRO, where they are not too many to hold at
         once."""
-        if own.zero not in self._cases:
-            families = self._labelled(own)
+        if problem.zero not in self._cases:
+            families = self._labelled(problem)
             each = (
-                [cases_of(own, width, families, self.prices) for width in self._widths]
+                [cases_of(problem, width, families, self.prices) for width in self._widths]
                 if families
                 else []
             )
-            self._cases[own.zero] = [case for some in each for case in some]
-        return self._cases[own.zero]
+            self._cases[problem.zero] = [case for some in each for case in some]
+        return self._cases[problem.zero]
 
     @property
     def _every_case(self) -> list[WidthCase]:
         """Those of all stages of ZeRO."""
-        return [case for own in self._problems for case in self._cases_at(own)]
+        return [case for problem in self._problems for case in self._cases_at(problem)]
 
     @property
     def bound_s(self) -> float:
         """What no plan undercuts, in the memory that there is, without the end of the batch;
         infinite where no plan fits. Of stages of ZeRO that of the highest: no stage of a plan needs
         more memory there than at another."""
-        decided = any(len(self._labelled(own)) < len(own.rules.families) for own in self._problems)
+        decided = any(
+            len(self._labelled(problem)) < len(problem.rules.families) for problem in self._problems
+        )
         if decided or self._many:
             return min((_quick_bound(self.problem, width) for width in self._widths), default=inf)
-        highest = max(own.zero for own in self._problems)
+        highest = max(problem.zero for problem in self._problems)
         cases = [
-            case for own in self._problems if own.zero == highest for case in self._cases_at(own)
+            case
+            for problem in self._problems
+            if problem.zero == highest
+            for case in self._cases_at(problem)
         ]
         alike: dict[tuple[int, int, str], list[WidthCase]] = {}
         for case in cases:
             alike.setdefault(label_solver.plain_key(case), []).append(case)
-        return min((self._case_bound(own) for own in alike.values()), default=inf)
+        return min((self._case_bound(cases_alike) for cases_alike in alike.values()), default=inf)
 
     def _case_bound(self, alike: list[WidthCase]) -> float:
         """Of cases whose P is bounded by that of the first: their families count m P at least, and
         where all of them fill the pipeline once a chunk, the rest of the sum so often."""
-        families = [own.family for own in alike]
-        fill = min(0.0 if own.split or own.pace_stages else own.fill for own in families)
+        families = [case.family for case in alike]
+        fill = min(
+            0.0 if family.split or family.pace_stages else family.fill for family in families
+        )
         return depth_bound(alike[0], label_solver.plain_paces(alike[0], self._plain), fill)
 
     def fastest(self, below_s: float = inf) -> tuple[PlacementProblem, Plan] | None:
@@ -156,12 +165,15 @@ class OpenPlacement:
 
     def _best(self, below_s: float) -> BottleneckPlan | None:
         problem, best = self.problem, None
-        for own in self._problems:
-            for family in own.rules.families:
-                if self._widths and bottleneck_solver.decides(own, family):
+        for at_stage in self._problems:
+            for family in at_stage.rules.families:
+                if self._widths and bottleneck_solver.decides(at_stage, family):
                     bar_s = below_s if best is None else best.cost_s
-                    best = bottleneck_solver.best_by_table(own, self._widths, family, bar_s) or best
-        open_ = [own for own in self._problems if self._labelled(own)]
+                    best = (
+                        bottleneck_solver.best_by_table(at_stage, self._widths, family, bar_s)
+                        or best
+                    )
+        open_ = [at_stage for at_stage in self._problems if self._labelled(at_stage)]
         replicas = min(problem.microbatches, problem.devices // problem.graphs[0].width)
         if open_ and replicas > MOST_REPLICAS:
             raise InputError(
@@ -172,8 +184,8 @@ class OpenPlacement:
         if open_ and not self._many:
             return label_solver.best_by_labels(self._every_case, best, below_s, self._plain)
         for width in sorted(self._widths, key=lambda width: _quick_bound(problem, width)):
-            for own in open_:
-                cases = cases_of(own, width, self._labelled(own), self.prices)
+            for at_stage in open_:
+                cases = cases_of(at_stage, width, self._labelled(at_stage), self.prices)
                 best = label_solver.best_by_labels(cases, best, below_s)
         return best
 
@@ -184,21 +196,23 @@ def needed_zeros(zeros: Sequence[int]) -> tuple[int, ...]:
     return tuple(zero for zero in sorted(zeros) if zero != 0 or 1 not in zeros)
 
 
-def _shape_of(found: BottleneckPlan) -> Shape:
-    family = found.family
+def _shape_of(solution: BottleneckPlan) -> Shape:
+    family = solution.family
     return Shape(
-        found.width.graph.width,
-        len(found.path),
-        found.data,
-        found.order,
+        solution.width.graph.width,
+        len(solution.path),
+        solution.data,
+        solution.order,
         family.chunks,
         family.name,
     )
 
 
-def plan_of(problem: PlacementProblem, found: BottleneckPlan, prices: NetworkPrices) -> Plan:
+def plan_of(problem: PlacementProblem, solution: BottleneckPlan, prices: NetworkPrices) -> Plan:
     """What was found as a plan, priced anew."""
-    plan = price(problem, _shape_of(found), cuts_of(problem, found), prices)
-    if abs(plan.batch_s - found.cost_s) > AGREEMENT * found.cost_s:
-        raise PhazeError(f"{found.cost_s!r} s were promised and the plan takes {plan.batch_s!r} s")
+    plan = price(problem, _shape_of(solution), cuts_of(problem, solution), prices)
+    if abs(plan.batch_s - solution.cost_s) > AGREEMENT * solution.cost_s:
+        raise PhazeError(
+            f"{solution.cost_s!r} s were promised and the plan takes {plan.batch_s!r} s"
+        )
     return replace(plan, lower_bound_s=plan.batch_s)

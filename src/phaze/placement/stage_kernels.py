@@ -127,23 +127,25 @@ def _slowest(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _saves(saved: Saved, sums: "Floats", at: tuple[int, int], used: "Ints", inside: bool) -> float:
+def _saves(
+    saved: Saved, sums: "Floats", place: tuple[int, int], used: "Ints", inside: bool
+) -> float:
     """Add what a layer keeps and recomputes, by mode; the least kept and live of any mode.
 
-    ``at`` are the depth of the walk and the layer.
+    ``place`` are the depth of the walk and the layer.
     """
-    depth, layer = at
+    depth, layer = place
     kept_bytes, again_s, live_bytes = saved.kept_bytes, saved.again_s, saved.live_bytes
     least, most = np.inf, max(sums[depth, 5], live_bytes[layer, 0])
     sums[depth + 1, 5], none = most, sums[depth, AGAIN + 1] + kept_bytes[layer, 0]
     for mode in range(kept_bytes.shape[1]):
         column = AGAIN + 3 * mode
         sums[depth + 1, column] = sums[depth, column] + again_s[layer, mode]
-        kept = sums[depth, column + 1] + kept_bytes[layer, mode]
+        stash = sums[depth, column + 1] + kept_bytes[layer, mode]
         live = max(sums[depth, column + 2], live_bytes[layer, mode])
-        sums[depth + 1, column + 1], sums[depth + 1, column + 2] = kept, live
+        sums[depth + 1, column + 1], sums[depth + 1, column + 2] = stash, live
         if used[mode] > 0:
-            least = min(least, none + most if inside else kept + live)
+            least = min(least, none + most if inside else stash + live)
     return least
 
 
@@ -160,7 +162,7 @@ def _buffered(saved: Saved, sums: "Floats", counts: "Ints", depth: int, layer: i
 @njit(cache=True, nogil=True, inline="always")
 def _latest(
     depth: int,
-    taken: "Ints",
+    layers: "Ints",
     sums: "Floats",
     leaving: "Ints",
     leavers: "Ints",
@@ -176,7 +178,7 @@ def _latest(
     for i in range(leavers[depth - 1] + 1):
         level = leaving[depth - 1, i]
         most = -1.0
-        for edge in range(start[taken[level]], start[taken[level] + 1]):
+        for edge in range(start[layers[level]], start[layers[level] + 1]):
             if not inside[head[edge]]:
                 most = max(most, size[edge])
         if most >= 0:
@@ -190,23 +192,23 @@ def _latest(
 @njit(cache=True, nogil=True, inline="always")
 def _write(
     back_s: "Floats",
-    kept: "Floats",
+    stash: "Floats",
     live: "Floats",
     sums: "Floats",
-    at: tuple[int, int],
+    place: tuple[int, int],
     latest_s: float,
     inside: bool,
 ) -> None:
     """Write the numbers by mode of a stage; where edges arrive inside it, all that it does not keep
     is live.
 
-    ``at`` are the number of the stage and the depth of the walk.
+    ``place`` are the number of the stage and the depth of the walk.
     """
-    count, depth = at
-    for mode in range(kept.shape[1]):
+    count, depth = place
+    for mode in range(stash.shape[1]):
         column = AGAIN + 3 * mode
         back_s[count, mode] = max(sums[depth, 2] + sums[depth, column], latest_s)
-        kept[count, mode], live[count, mode] = sums[depth, column + 1], sums[depth, column + 2]
+        stash[count, mode], live[count, mode] = sums[depth, column + 1], sums[depth, column + 2]
         if inside:
             live[count, mode] = sums[depth, AGAIN + 1] - sums[depth, column + 1] + sums[depth, 5]
 
@@ -229,11 +231,11 @@ def _tie(saved: Saved, tied: "Floats", seen: "Ints", where: tuple[int, int, int]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _gathered(saved: Saved, parameter_bytes: "Floats", taken: "Ints", depth: int) -> float:
+def _gathered(saved: Saved, parameter_bytes: "Floats", layers: "Ints", depth: int) -> float:
     """Parameters of the layer that was taken last, and of the one before where both are gathered at
     once."""
-    before = saved.pairs * parameter_bytes[taken[depth - 1]] if depth > 1 else 0.0
-    return float(parameter_bytes[taken[depth]] + before)
+    before = saved.pairs * parameter_bytes[layers[depth - 1]] if depth > 1 else 0.0
+    return float(parameter_bytes[layers[depth]] + before)
 
 
 @njit(cache=True, nogil=True)
@@ -281,7 +283,7 @@ def stage_table(
     # blocks, kinds with buffers as bits, and sums: parameters, forward, backward without
     # recomputing, largest layer, end of the forward walk, most live in every mode, buffers, and
     # from AGAIN on by mode recomputed seconds, kept and live.
-    taken, place, step = np.full(n + 1, -1), np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
+    layers, place, step = np.full(n + 1, -1), np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     seen, counts = np.zeros((n + 1, groups), np.int64), np.zeros((n + 1, 3), np.int64)
     sums = np.zeros((n + 1, AGAIN + 3 * modes))
     inside, leavers, counts[0, 0] = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64), 1
@@ -293,7 +295,7 @@ def stage_table(
         start[top], place[0], step[0], depth = count, top, step_start[top], 0
         while depth >= 0:
             if step[depth] == step_start[place[depth] + 1]:
-                inside[taken[depth]] = False
+                inside[layers[depth]] = False
                 depth -= 1
                 continue
             layer, rest = step_layer[step[depth]], step_set[step[depth]]
@@ -302,13 +304,13 @@ def stage_table(
             if group >= 0 and seen[depth, group] > 0:
                 parameters -= saved.group_bytes[group]
             ahead, back = sums[depth, 1] + forward_s[layer], sums[depth, 2] + backward_s[layer]
-            if layer < taken[depth] or ahead + back > limit_s[top]:
+            if layer < layers[depth] or ahead + back > limit_s[top]:
                 continue
             least = _saves(saved, sums, (depth, layer), used, link > 0)
             if state * parameters + _buffered(saved, sums, counts, depth, layer) + least > hbm:
                 continue
             depth, latest_s = depth + 1, 0.0
-            taken[depth], place[depth], step[depth] = layer, rest, step_start[rest]
+            layers[depth], place[depth], step[depth] = layer, rest, step_start[rest]
             sums[depth, 0], sums[depth, 1], sums[depth, 2], sums[depth, 4] = (
                 parameters,
                 ahead,
@@ -316,7 +318,7 @@ def stage_table(
                 ahead,
             )
             sums[depth, 3] = max(
-                sums[depth - 1, 3], _gathered(saved, parameter_bytes, taken, depth)
+                sums[depth - 1, 3], _gathered(saved, parameter_bytes, layers, depth)
             )
             counts[depth, 0], counts[depth, 1] = (
                 counts[depth - 1, 0] * (not sharded[layer]),
@@ -329,7 +331,7 @@ def stage_table(
                 )
                 sums[depth, full] = sums[depth - 1, full] + came
                 sums[depth, 4] = max(sums[depth - 1, 4], most / link) + forward_s[layer]
-                latest_s = _latest(depth, taken, sums, leaving, leavers, edges, inside, link)
+                latest_s = _latest(depth, layers, sums, leaving, leavers, edges, inside, link)
             if groups > 0:
                 _tie(saved, table.tied, seen, (depth, layer, count))
             if count < room:
@@ -361,10 +363,10 @@ def cut_bytes(cut_sets: "CutSets") -> "Floats":
     total, inside = np.zeros(sets), np.zeros(n, np.bool_)
     for place in range(sets):
         inside[:] = False
-        at = place
-        while at != 0:
-            inside[cut_sets.step_layer[cut_sets.step_start[at]]] = True
-            at = cut_sets.step_set[cut_sets.step_start[at]]
+        rest = place
+        while rest != 0:
+            inside[cut_sets.step_layer[cut_sets.step_start[rest]]] = True
+            rest = cut_sets.step_set[cut_sets.step_start[rest]]
         for layer in range(n):
             if inside[layer]:
                 for edge in range(cut_sets.in_start[layer], cut_sets.in_start[layer + 1]):

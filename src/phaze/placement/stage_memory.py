@@ -43,7 +43,7 @@ class StageSums:
         experts of a layer."""
         sizes = list(map(sub, self.layer_bytes, self.layer_experts))
         if pairs:
-            sizes = [own + after for own, after in zip(sizes, [*sizes[1:], 0.0], strict=True)]
+            sizes = [size + after for size, after in zip(sizes, [*sizes[1:], 0.0], strict=True)]
         return max(sizes), max(self.layer_experts)
 
 
@@ -69,27 +69,30 @@ class HeldBytes:
 
 
 def memory_of(
-    problem: PlacementProblem, held: HeldBytes, sums: StageSums, in_flight: float
+    problem: PlacementProblem, state: HeldBytes, sums: StageSums, in_flight: float
 ) -> Memory:
     """Bytes on a device of a stage, by term."""
     sent = problem.sent_bytes
     experts = sums.expert_bytes / sent
     largest, most = (size / sent for size in sums.largest_bytes(problem.gathers_pairs))
-    count, (dense, working, own, rest) = sums.parameter_bytes / sent - experts, held.each
+    count, (dense, working, of_experts, rest) = sums.parameter_bytes / sent - experts, state.each
     weights = (
-        count * dense.weight + largest * working.weight + experts * own.weight + most * rest.weight
+        count * dense.weight
+        + largest * working.weight
+        + experts * of_experts.weight
+        + most * rest.weight
     )
-    weights += float(sums.frozen.held_bytes(held.each, sent))
+    weights += float(sums.frozen.held_bytes(state.each, sent))
     gradients = (
         count * dense.gradient
         + largest * working.gradient
-        + experts * own.gradient
+        + experts * of_experts.gradient
         + most * rest.gradient
     )
     return Memory(
         weights,
         gradients + sums.buffer_bytes,
-        count * dense.optimizer + experts * own.optimizer,
+        count * dense.optimizer + experts * of_experts.optimizer,
         sums.kept_bytes + sums.live_bytes,
         (in_flight - 1) * sums.kept_bytes,
         problem.reserve_bytes,
