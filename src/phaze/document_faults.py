@@ -72,7 +72,7 @@ def keys_at(model: type[BaseModel], steps: tuple[int | str, ...]) -> list[str]:
             m.model_fields[step] for m in here if isinstance(step, str) and step in m.model_fields
         ]
         if fields:
-            here = [found for field in fields for found in _models_in(field.annotation)]
+            here = [inner for field in fields for inner in _models_in(field.annotation)]
     return sorted({field.alias or name for m in here for name, field in m.model_fields.items()})
 
 
@@ -135,8 +135,8 @@ def _is_form(step: int | str) -> bool:
 
 def first_fault(model: type[BaseModel], error: ValidationError, where: str) -> InputError:
     """The fault to report first: an unknown key explains a missing one, so it goes before."""
-    found = _of_one_form(error.errors(include_url=False))
-    faults = sorted(found, key=lambda fault: fault["type"] != "extra_forbidden")
+    reported = _of_one_form(error.errors(include_url=False))
+    faults = sorted(reported, key=lambda fault: fault["type"] != "extra_forbidden")
     fault = faults[0]
     steps = fault["loc"][:-1] if fault["type"] == "extra_forbidden" else fault["loc"]
     path = spell_path(tuple(step for step in steps if not _is_form(step)))

@@ -130,16 +130,16 @@ def _told(read: Callable[[str], int]) -> Callable[[Any], Any]:
 
 
 def _batch(value: Any) -> units.Batch:
-    found = units.parse_batch(value) if isinstance(value, str) else value
-    if isinstance(found, units.TokenBatch):
-        return found
-    if type(found) is not int:
+    batch = units.parse_batch(value) if isinstance(value, str) else value
+    if isinstance(batch, units.TokenBatch):
+        return batch
+    if type(batch) is not int:
         raise PydanticKnownError("int_type")
-    if found < 1:
+    if batch < 1:
         raise PydanticKnownError("greater_than", {"gt": 0})
-    if found > MOST_COUNT:
+    if batch > MOST_COUNT:
         raise PydanticKnownError("less_than_equal", {"le": MOST_COUNT})
-    return found
+    return batch
 
 
 def _or_text(text: str) -> WithJsonSchema:
@@ -189,8 +189,8 @@ def _unprintable(text: str) -> str:
     where nothing is."""
     if HALF.search(text):
         return "half a character (a lone surrogate)"
-    found = ORDER.search(text)
-    return f"the control character U+{ord(found[0]):04X}" if found else ""
+    control = ORDER.search(text)
+    return f"the control character U+{ord(control[0]):04X}" if control else ""
 
 
 def require_printable(text: str, where: str) -> None:
@@ -223,7 +223,7 @@ def _unusable(
     elif isinstance(value, list):
         rows = enumerate(value)
     return next(
-        (found for key, one in rows if (found := _unusable(one, (*steps, key))) is not None), None
+        (fault for key, item in rows if (fault := _unusable(item, (*steps, key))) is not None), None
     )
 
 

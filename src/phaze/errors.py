@@ -53,11 +53,11 @@ class InfeasibleError(PhazeError):
 def nearest(seen: str, choices: Iterable[str]) -> str:
     """The clause that points from a wrong name to the right ones: the closest first, then what
     there is."""
-    known = sorted(choices)
-    close = [name for name in known if seen and name.startswith(seen)] or get_close_matches(
-        seen, known, n=1
+    ordered = sorted(choices)
+    close = [name for name in ordered if seen and name.startswith(seen)] or get_close_matches(
+        seen, ordered, n=1
     )
-    listed = ", ".join(known) if known else "none"
+    listed = ", ".join(ordered) if ordered else "none"
     return f"did you mean '{close[0]}'? allowed: {listed}" if close else f"allowed: {listed}"
 
 

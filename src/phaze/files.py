@@ -45,14 +45,14 @@ def kind_of(mode: int) -> str:
 
 def _bounded(handle: int, where: str) -> bytes:
     """All bytes of an open file, refused beyond ``MOST_BYTES``."""
-    found = bytearray()
+    content = bytearray()
     while chunk := os.read(handle, CHUNK_BYTES):
-        found += chunk
-        if len(found) > MOST_BYTES:
+        content += chunk
+        if len(content) > MOST_BYTES:
             raise InputError(
                 where, f"there is more than {MOST_BYTES >> 20} MiB", "give a smaller file"
             )
-    return bytes(found)
+    return bytes(content)
 
 
 def read_bytes(path: str) -> bytes:
@@ -71,14 +71,14 @@ def _standard_input() -> bytes:
     binary = getattr(sys.stdin, "buffer", None)
     if binary is None:  # a text stream that stands in for it, or none at all
         return (sys.stdin.read() if sys.stdin else "").encode("utf-8", "surrogatepass")
-    found: bytes = binary.read(MOST_BYTES + 1)
-    if len(found) > MOST_BYTES:
+    content: bytes = binary.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
         raise InputError(
             "standard input",
             f"there is more than {MOST_BYTES >> 20} MiB",
             "give a smaller document",
         )
-    return found
+    return content
 
 
 def read_text(path: str) -> tuple[str, str]:

@@ -174,9 +174,9 @@ def sequences_in(batch: Batch, sequence: int) -> int:
         raise ValueError(f"{batch} are less than one sequence of {sequence:,} tokens")
     for exponent in range(exact.__floor__().bit_length() + 1, -1, -1):
         step = 1 << exponent
-        found = round(exact / step) * step
-        if found and abs(found - exact) <= Fraction(BATCH_TOLERANCE) * exact:
-            return found
+        rounded = round(exact / step) * step
+        if rounded and abs(rounded - exact) <= Fraction(BATCH_TOLERANCE) * exact:
+            return rounded
     return max(1, round(exact))
 
 

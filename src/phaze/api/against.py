@@ -66,8 +66,8 @@ def with_given(
 def degrees_tried(launched: "Launched | None", key: str) -> tuple[int, ...] | None:
     """The degrees of ``context`` or ``expert`` that stand to choice beside a given plan: 1 and its
     own."""
-    given = 1 if launched is None else int(launched.run["plan"].get(key, 1))
-    return None if given == 1 else (1, given)
+    degree = 1 if launched is None else int(launched.run["plan"].get(key, 1))
+    return None if degree == 1 else (1, degree)
 
 
 def named_model(run: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:

@@ -29,27 +29,27 @@ def calibrate_chip(measurements: str, chip: str, out: str | None, progress: "Pro
     device = chip_in(keys, place)
     progress.step(f"fitting constants to {len(rows):,} measurements")
     cores = device.lumped_share
-    found = fit_chip(rows, device)
-    said = found.calibration.as_read()
+    fit = fit_chip(rows, device)
+    fields_read = fit.calibration.as_read()
     constants = {
         name: value
-        for name, value in said.items()
+        for name, value in fields_read.items()
         if value is not None and name not in ("attention", "fp8_gain")
     }
-    if found.clock_hz is not None:
-        constants["clock_hz"] = found.clock_hz
+    if fit.clock_hz is not None:
+        constants["clock_hz"] = fit.clock_hz
     target = out or f"{device.name}-calibrated.toml"
     table, source = "calibration" if cores else "measured", f"fitted: {len(rows)} rows of {where}"
     _write(keys, device, table, constants, source, target)
     document = {
         "chip": device.name,
-        "rows": found.rows,
+        "rows": fit.rows,
         "median_error": {
-            "before": found.before,
-            "fitted": found.fitted,
-            "cross_validated": found.validated,
+            "before": fit.before,
+            "fitted": fit.fitted,
+            "cross_validated": fit.validated,
         },
-        "calibration": said | ({} if cores else {"clock_hz": found.clock_hz}),
+        "calibration": fields_read | ({} if cores else {"clock_hz": fit.clock_hz}),
         "file": target,
     }
 
@@ -112,7 +112,7 @@ def _write(
     keys: Mapping[str, Any],
     device: "Chip",
     name: str,
-    found: Mapping[str, float],
+    constants: Mapping[str, float],
     source: str,
     target: str,
 ) -> None:
@@ -123,7 +123,7 @@ def _write(
 
     before = {**dict(device.calibration or ()), "clock_hz": device.measured.clock_hz}
     table, sources = dict(keys.get(name, {})), dict(keys.get("sources", {}))
-    for field, value in found.items():
+    for field, value in constants.items():
         # The key of a constant is its field's name without the unit.
         key = field.removesuffix("_s").removesuffix("_hz").removesuffix("_bytes")
         table[key] = int(value) if key == "kept_row" else value

@@ -43,12 +43,12 @@ def calibrate_run(
     measured_s, fit, measured = _fit(job, traces, progress)
     progress.step("pricing the run before and after")
     before_s = fixed_plan(job)[1].batch_s
-    given = (
+    measurements = (
         "the timeline of a plan, no profile"
         if measured["kind"] == "plan"
         else f"{len(traces)} traces or logs"
     )
-    texts = fitted_texts(raw, job, fit.fitted, f"1 run, {where}, {given}")
+    texts = fitted_texts(raw, job, fit.fitted, f"1 run, {where}, {measurements}")
     folder = Path(out or f"{Path(where).stem}-fitted")
     files = write_fitted(texts, folder) if texts else {}
     after_s = (
@@ -60,7 +60,7 @@ def calibrate_run(
         "run": where,
         "measured": measured,
         "step_s": {"measured": measured_s, "before": before_s, "fitted": after_s},
-        "fitted": [asdict(one) for one in fit.fitted],
+        "fitted": [asdict(constant) for constant in fit.fitted],
         "undetermined": [{"key": key, "reason": reason} for key, reason in fit.undetermined],
         "files": files,
     }
@@ -89,8 +89,8 @@ def _fit(
             )
         ((text, path),) = texts
         logged = read_log(text, path, job.batch * job.model.sequence, job.devices)
-        said = {"kind": "log", "steps": logged.lines, "memory_bytes": logged.memory_bytes}
-        return logged.step_s, fit_log(job, logged.step_s), said
+        logged_values = {"kind": "log", "steps": logged.lines, "memory_bytes": logged.memory_bytes}
+        return logged.step_s, fit_log(job, logged.step_s), logged_values
     if any(is_timeline(text) for text, _ in texts):
         if len(texts) > 1:
             raise InputError(
@@ -125,7 +125,7 @@ def _measured(step: "MeasuredStep", fit: "RunFit") -> dict[str, Any]:
         "exposed_collectives_s": step.exposed_s,
         "host_s": step.host_s,
         "launches": step.launches,
-        "collectives": [asdict(one) for one in step.collectives],
+        "collectives": [asdict(measured) for measured in step.collectives],
         "unsized_collectives": step.unsized,
         "events_left_out": step.skipped,
     }

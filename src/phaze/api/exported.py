@@ -45,10 +45,10 @@ def _split(run: str, model: str | None) -> "Split":
         return planned_split(document, reopened(document, where))
     finished = run_of(Path(run))
     names = [task.name for task in finished.job.models]
-    at = _chosen(names, model, run)
+    index = _chosen(names, model, run)
     study, result = question_in(Path(run)).study, finished.result
     return searched_split(
-        finished.job.models[at], result["models"][at], study, str(result["chip"]["name"])
+        finished.job.models[index], result["models"][index], study, str(result["chip"]["name"])
     )
 
 
@@ -62,21 +62,28 @@ def _stories(run: str, model: str | None) -> "list[Story]":
 
     if _is_plan(run):
         document, where = read_plan(run)
-        found = reopened(document, where)
+        plan_job = reopened(document, where)
         return [
-            planned(found.model, found.setting, document, found.job.devices, found.job.batch, where)
+            planned(
+                plan_job.model,
+                plan_job.setting,
+                document,
+                plan_job.job.devices,
+                plan_job.job.batch,
+                where,
+            )
         ]
     finished = run_of(Path(run))
-    opened, wanted = finished.opened, finished.result["chip"]
-    place = place_of(opened, int(wanted["number"]), run)
+    chips, wanted = finished.opened, finished.result["chip"]
+    place = place_of(chips, int(wanted["number"]), run)
     chip, tasks = (
-        opened.chip(place, int(wanted["hbm_bytes"])),
-        tasks_on(finished.job, opened, place),
+        chips.chip(place, int(wanted["hbm_bytes"])),
+        tasks_on(finished.job, chips, place),
     )
     pairs = list(zip(tasks, finished.result["models"], strict=True))
     pairs = pairs if model is None else [pairs[_chosen([task.name for task in tasks], model, run)]]
     scheduler: Scheduler = "list" if finished.result.get("provisional") else "exact"
-    return [searched(task, found, chip, run, scheduler) for task, found in pairs]
+    return [searched(task, row, chip, run, scheduler) for task, row in pairs]
 
 
 def _frame(run: str) -> "Frame":
@@ -88,8 +95,8 @@ def _frame(run: str) -> "Frame":
         return stages_frame(read_plan(run)[0])
     finished = run_of(Path(run))
     chip = finished.result["chip"]
-    opened, place = finished.opened, place_of(finished.opened, int(chip["number"]), run)
-    return chips_frame(opened, finished.closed, finished.evaluated, int(chip["hbm_bytes"]), place)
+    chips, place = finished.opened, place_of(finished.opened, int(chip["number"]), run)
+    return chips_frame(chips, finished.closed, finished.evaluated, int(chip["hbm_bytes"]), place)
 
 
 def _text(run: str, to: str, model: str | None) -> str:

@@ -58,8 +58,8 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
     from phaze.graph.sources import ModelRequest
     from phaze.graph.supply.point import Rank
 
-    given = {"--model": model, "--gpt": options["gpt"], "--llama": options["llama"]}
-    named = [key for key, value in given.items() if value]
+    sources = {"--model": model, "--gpt": options["gpt"], "--llama": options["llama"]}
+    named = [key for key, value in sources.items() if value]
     if len(named) != 1:
         problem = f"{' and '.join(named)} are given together" if named else "no model is given"
         raise InputError("", problem, "give one of --model, --gpt, --llama")
@@ -90,9 +90,9 @@ def graph(model: ModelSource = None, **options: Unpack[GraphOptions]) -> Graphed
             return _checked(request)
         if options["show_plan"]:
             return _planned(request.model or family)
-        found = fuse.fuse(requested_rank(model, request, progress), options["fusion"])
-    document = store.document_of(found)
-    return Graphed(document, sheet("phaze.report.graph_sheet", "graph_sections", document), found)
+        fused = fuse.fuse(requested_rank(model, request, progress), options["fusion"])
+    document = store.document_of(fused)
+    return Graphed(document, sheet("phaze.report.graph_sheet", "graph_sections", document), fused)
 
 
 def requested_rank(model: ModelSource, request: "ModelRequest", progress: "Progress") -> "ir.Model":
@@ -119,10 +119,10 @@ def requested_rank(model: ModelSource, request: "ModelRequest", progress: "Progr
     )
     if not isinstance(supply, Traced | SuppliedGraph):
         return sources.load(request)
-    found = rank_of(supply, rank, watch=progress.counting("tracing"))
+    rank_model = rank_of(supply, rank, watch=progress.counting("tracing"))
     progress.clear()
     announce(place, rank.sequence)
-    return found
+    return rank_model
 
 
 def _planned(place: str) -> Graphed:

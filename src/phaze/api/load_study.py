@@ -60,13 +60,17 @@ def study_settings(options: Mapping[str, Any], table: type) -> list[str]:
     for; what is None changes nothing. Of ``shard`` 0 means all ranks."""
     from phaze.documents import dumps
 
-    keys = {one.name: one.option.key for one in table_parameters(table) if one.option.key}
-    given = {key: options[name] for name, key in keys.items() if options[name] is not None}
-    if "training.shard" in given:
-        given["training.shard"] = [ranks or "all" for ranks in given["training.shard"]]
-    if str(given.get("training.batch", "")).isdecimal():
-        given["training.batch"] = int(given["training.batch"])
-    return [*options["settings"], *(f"{key}={dumps(value)}" for key, value in given.items())]
+    keys = {
+        parameter.name: parameter.option.key
+        for parameter in table_parameters(table)
+        if parameter.option.key
+    }
+    changes = {key: options[name] for name, key in keys.items() if options[name] is not None}
+    if "training.shard" in changes:
+        changes["training.shard"] = [ranks or "all" for ranks in changes["training.shard"]]
+    if str(changes.get("training.batch", "")).isdecimal():
+        changes["training.batch"] = int(changes["training.batch"])
+    return [*options["settings"], *(f"{key}={dumps(value)}" for key, value in changes.items())]
 
 
 def _is_model(study: "Study") -> bool:
@@ -129,7 +133,10 @@ def requested_study(
     if study is not None and _is_model(study):
         named, study = [study], None
     if study is None:
-        named = [with_plan(one, tp_plan) if isinstance(one, str) else one for one in named]
+        named = [
+            with_plan(place_named, tp_plan) if isinstance(place_named, str) else place_named
+            for place_named in named
+        ]
         raw, origin = (
             {**default_study(_name(named)), "models": named},
             Origin("--model", allow_code=True),
@@ -149,11 +156,11 @@ def traced(
     from phaze.study.own import own_places, with_own_models
 
     progress.step("opening the models")
-    found = with_own_models(raw, origin, progress.counting("tracing"), fresh)
+    traced_values = with_own_models(raw, origin, progress.counting("tracing"), fresh)
     progress.clear()
     for place, length in own_places(raw, origin):
         announce(place, length)
-    return found
+    return traced_values
 
 
 def traced_study(

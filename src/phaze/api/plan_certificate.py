@@ -50,7 +50,7 @@ def _unlike(document: dict[str, Any], folder: Path) -> list[str]:
         ("zero", document["zero"], plan["zero"]),
         ("chunks", document.get("chunks", 1), plan["chunks"]),
         ("order", document["order"], plan["order"]),
-        ("stages", [[one["layers"], one["recompute"]] for one in document["stages"]],
+        ("stages", [[stage["layers"], stage["recompute"]] for stage in document["stages"]],
         plan["stages"]),
         ("model", _model_of(document["job"]) or problem["models"][0]["name"],
         problem["models"][0]["name"]),
@@ -61,15 +61,15 @@ def _unlike(document: dict[str, Any], folder: Path) -> list[str]:
         "attention")),
     ]  # fmt: skip
 
-    def same(said: Any, proved: Any) -> bool:
-        close = isinstance(said, float) and isinstance(proved, float)
-        return abs(said - proved) <= NEAR * abs(proved) if close else bool(said == proved)
+    def same(stated: Any, proved: Any) -> bool:
+        close = isinstance(stated, float) and isinstance(proved, float)
+        return abs(stated - proved) <= NEAR * abs(proved) if close else bool(stated == proved)
 
     return [(
-        f"{PLAN}: {key} is {said!r}, and the "
+        f"{PLAN}: {key} is {stated!r}, and the "
         f"certificate has {proved!r}"
-    ) for key, said, proved in pairs
-            if not same(said, proved)]  # fmt: skip
+    ) for key, stated, proved in pairs
+            if not same(stated, proved)]  # fmt: skip
 
 
 def _model_of(job: Mapping[str, Any]) -> str | None:
@@ -98,20 +98,20 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
         else supply_of(job["model"], traced_before=True)
     )
     length = supply.facts.length(job["sequence"])
-    for at, graph in enumerate(json.loads((folder / "graphs.json").read_text())["models"][0]):
+    for index, graph in enumerate(json.loads((folder / "graphs.json").read_text())["models"][0]):
         shared = {key: graph[key] for key in ("context", "expert", "expert_tensor") if key in graph}
         shared = {"expert_tensor": 1, **shared} if shared.get("expert", 1) > 1 else shared
         rows = float(job.get("rows", 1.0)) if shared.get("expert", 1) > 1 else 1.0
-        asked = Parallel(
+        parallel = Parallel(
             graph["tensor"], **shared, way=way_named(graph.get("context_way", "ring")), rows=rows
         )
         load = supply_at(
             supply, Point(graph["tensor"], graph["microbatch"], length, graph["attention"])
         )
-        if store.plain(parallel_rank(load, asked, length, graph["sequence_parallel"])) != graph:
+        if store.plain(parallel_rank(load, parallel, length, graph["sequence_parallel"])) != graph:
             return [
                 (
-                    f"graphs.json: graph {at} is not one of "
+                    f"graphs.json: graph {index} is not one of "
                     f"{job.get('model') or job['family']} as phaze has it"
                 )
             ]
@@ -208,7 +208,7 @@ def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     wrong += unlike(document, true, document["batch_s"])
     left = ", ".join(key for key in UNPRICED if document.get(key))
     return [
-        f"{PLAN}: {one}" for one in wrong
+        f"{PLAN}: {figure}" for figure in wrong
     ], f"Not checked: what {PLAN} says beside its plan ({left})."
 
 

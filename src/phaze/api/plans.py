@@ -111,8 +111,8 @@ def _job(model: ModelSource, options: PlanOptions, basis: "Basis") -> "tuple[Job
     stated["allow_code"] = options["allow_code"] or model is not None
     length, launched = stated.get("sequence"), None
     if options["against"] is not None:
-        given = (model, options["gpt"], options["llama"]) != (None, None, None)
-        named = _named(model, options["gpt"], options["llama"], length) if given else {}
+        with_model = (model, options["gpt"], options["llama"]) != (None, None, None)
+        named = _named(model, options["gpt"], options["llama"], length) if with_model else {}
         launched = launched_job(str(options["against"]), named, stated)
         stated |= {key: launched.run[key] for key in LAUNCHED if key in launched.run}
         for key in ("context", "expert"):
@@ -124,9 +124,9 @@ def _job(model: ModelSource, options: PlanOptions, basis: "Basis") -> "tuple[Job
         )
     if launched is None:
         name, sizes = named_model(_named(model, options["gpt"], options["llama"], length))
-    plan, own = options["tp_plan"], model is not None and not isinstance(model, str)
-    place = name if own else with_plan(name, None if plan is None else str(plan))
-    stated |= {"model": place, "sizes": sizes, "basis": basis, "supply": model if own else None}
+    plan, is_own = options["tp_plan"], model is not None and not isinstance(model, str)
+    place = name if is_own else with_plan(name, None if plan is None else str(plan))
+    stated |= {"model": place, "sizes": sizes, "basis": basis, "supply": model if is_own else None}
     return Job(
         **{field.name: stated[field.name] for field in fields(Job) if field.name in stated}
     ), launched
@@ -169,12 +169,12 @@ def planned_answer(
     if job.sizes is None and job.supply is None:
         announce(job.model, job.sequence)
     progress.count(0, 1, "bounding choices of tensor, context and expert degree, microbatch")
-    found = planned(request, lambda done, total: progress.count(done, total, progress.what))
+    choice = planned(request, lambda done, total: progress.count(done, total, progress.what))
     progress.step("comparing plans")
-    best = found.best
+    best = choice.best
     if best.plan is None:
         progress.step("looking for what would make it fit")
-        short = sought_levers(request, found.candidates)
+        short = sought_levers(request, choice.candidates)
         title = f"{job.model} on {job.devices:,} x {job.chip}, {request.setting.cluster.label}"
         document = shortage_document(short, request.setting)
         shown = identified(
@@ -185,7 +185,7 @@ def planned_answer(
         raise NothingFitsError(document["shortage"]["sentence"], document, shown.sections)
     if perfetto is not None:
         write_trace(perfetto, [(job.model, best.problem, best.plan)])
-    whole = planned_document(request, found, *heuristic_plans(request, found), job)
+    whole = planned_document(request, choice, *heuristic_plans(request, choice), job)
     whole["job"] = planned_job(job, request, best)
     document = with_launches(whole, partial(rank_of, request))
     if others or along:

@@ -38,9 +38,9 @@ def plot_chips(frame: Frame, answer: str, axes: "Axes | None") -> "Axes":
     exactly."""
     drawn, area = _axes(axes), np.asarray(frame["area_mm2"])
     bound, score, best = (np.asarray(frame[name]) for name in ("score_bound", "score", "is_answer"))
-    known = np.isfinite(bound) & ~np.isfinite(score)
+    bounded = np.isfinite(bound) & ~np.isfinite(score)
     exact = np.isfinite(score)
-    drawn.scatter(area[known], bound[known], s=4, c="0.7", label="lower bound")
+    drawn.scatter(area[bounded], bound[bounded], s=4, c="0.7", label="lower bound")
     drawn.scatter(area[exact], score[exact], s=16, label="evaluated")
     drawn.scatter(area[best], score[best], s=80, marker="*", label=answer)
     drawn.set(xlabel="area, mm2", ylabel="score (less is better)", yscale="log")
@@ -52,7 +52,9 @@ def plot_front(document: Mapping[str, Any], axes: "Axes | None") -> "Axes":
     """The designs of a front, its first two metrics against each other."""
     drawn, (x, y) = _axes(axes), document["of"][:2][::-1]
     points = sorted((point["metrics"][x], point["metrics"][y]) for point in document["points"])
-    drawn.plot([one for one, _ in points], [other for _, other in points], marker="o", markersize=3)
+    drawn.plot(
+        [first for first, _ in points], [other for _, other in points], marker="o", markersize=3
+    )
     units = dict(document["units"])
     drawn.set(xlabel=f"{x}, {units[x]}", ylabel=f"{y}, {units[y]}")
     return drawn

@@ -59,10 +59,10 @@ def priced(
     )
     job = job_of(raw, where, allow_code=allow_code)
     job = job if budget is None else replace(job, budget=budget)
-    problem, found = fixed_plan(job, basis)
+    problem, plan_priced = fixed_plan(job, basis)
     if perfetto is not None:
-        write_trace(perfetto, [(where, problem, found)])
-    document = {**fixed_document(job, problem, found, basis), "job": run_job(raw, job, basis)}
+        write_trace(perfetto, [(where, problem, plan_priced)])
+    document = {**fixed_document(job, problem, plan_priced, basis), "job": run_job(raw, job, basis)}
     if "shortage" in document:
         from phaze.evaluate.levers import fixed_levers
 

@@ -190,26 +190,26 @@ class Compared(Answer):
 def write_page(
     folder: Path,
     where: Path,
-    asked: "Question | None" = None,
+    question: "Question | None" = None,
     solved: "SolvedSchedules | None" = None,
 ) -> Path:
-    """Write the HTML page of a finished search; ``asked``, ``solved``: its question and schedules,
+    """Write the HTML page of a finished search; ``question``, ``solved``: its question and schedules,
     where it was this process that asked and found them."""
     from phaze.export.load_run import run_of
     from phaze.files import write_whole
     from phaze.report.page.search_page import search_page
 
-    write_whole(where, search_page(run_of(folder, asked), solved))
+    write_whole(where, search_page(run_of(folder, question), solved))
     return where
 
 
 def searched(
     document: Mapping[str, Any],
     folder: Path,
-    kept: "TemporaryDirectory[str] | None" = None,
+    temporary: "TemporaryDirectory[str] | None" = None,
     work: str = "",
     page: bool = True,
 ) -> Searched:
     """The value of a finished run; ``work`` says what it took, ``page`` whether there is one."""
     shown = sheet("phaze.report.search_sheet", "result_sections", document, str(folder), work, page)
-    return identified(Searched(document, shown, folder, kept), folder)
+    return identified(Searched(document, shown, folder, temporary), folder)

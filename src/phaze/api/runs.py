@@ -65,32 +65,33 @@ def explain(
             Path(place_of(run)),
         )
         question = question_of(str(folder))
-        held = (
+        held_out = (
             held_out_job(str(folder), question, list(options["held_out"]))
             if options["held_out"]
             else None
         )
         for name in options["compare"]:  # before anything takes its time
             named_chip(name, question.job, "--compare")
-        others = OtherModelsAndChips(held, tuple(options["compare"]), options["regret"])
-        told = progress.step
-        said = explanation(
+        others = OtherModelsAndChips(held_out, tuple(options["compare"]), options["regret"])
+        tell = progress.step
+        document = explanation(
             question,
             options["error"],
             options["ranges"],
             processes,
-            told,
+            tell,
             list(options["instead"]),
             within,
             options["constants"],
             others,
         )
         try:  # for the page of the run: phaze report shows it from then on
-            write_whole(folder / EXPLANATION, dumps(kept_with(folder, said)) + "\n")
+            write_whole(folder / EXPLANATION, dumps(kept_with(folder, document)) + "\n")
         except InputError as fault:
             progress.say(f"The explanation is not kept for the page: {fault}\n")
     return identified(
-        Answer(said, sheet("phaze.report.explain_sheet", "explanation_sections", said)), folder
+        Answer(document, sheet("phaze.report.explain_sheet", "explanation_sections", document)),
+        folder,
     )
 
 
@@ -173,12 +174,12 @@ def report(
     with on_standard_error() as progress:
         progress.step(f"making the page of {place}")
         makers = {"result.json": _search_page, "front.json": _front_page, "sweep.json": _sweep_page}
-        kept = [name for name in makers if (folder / name).exists()]
-        if len(kept) > 1:
+        answers = [name for name in makers if (folder / name).exists()]
+        if len(answers) > 1:
             raise InputError(
-                place, f"it holds {' and '.join(kept)}", "move away what does not belong to it"
+                place, f"it holds {' and '.join(answers)}", "move away what does not belong to it"
             )
-        if options["design"] is not None and (kept != ["front.json"] or options["design"] < 0):
+        if options["design"] is not None and (answers != ["front.json"] or options["design"] < 0):
             seen = (
                 f"{options['design']} is out of range"
                 if options["design"] < 0
@@ -193,7 +194,7 @@ def report(
         elif place == "-" or folder.is_file():
             path, plan = _plan_page(place, wanted)
         else:
-            path = makers[kept[0] if kept else "result.json"](folder, wanted)
+            path = makers[answers[0] if answers else "result.json"](folder, wanted)
     page = {"page": str(path), "bytes": path.stat().st_size}
     return identified(Answer(page, notes(f"The page: {path}")), folder, plan)
 
@@ -220,11 +221,11 @@ def _front_page(folder: Path, out: Path | None) -> Path:
     return _written(out or folder / PAGE, front_page(front_in(folder)[0]))
 
 
-def _design_page(folder: Path, at: int, out: Path | None) -> Path:
+def _design_page(folder: Path, index: int, out: Path | None) -> Path:
     from phaze.front.design import design_in
     from phaze.report.page.design_page import design_page
 
-    return _written(out or folder / f"design-{at}.html", design_page(design_in(folder, at)))
+    return _written(out or folder / f"design-{index}.html", design_page(design_in(folder, index)))
 
 
 def _sweep_page(folder: Path, out: Path | None) -> Path:

@@ -97,8 +97,8 @@ class Space:
         same = np.ones(len(self), bool)
         for name, value in axes.items():
             same &= self._values[name] == value
-        found = np.flatnonzero(same)
-        return int(found[0]) if len(found) else None
+        numbers = np.flatnonzero(same)
+        return int(numbers[0]) if len(numbers) else None
 
     def sample(self, count: int, seed: int = 0) -> list[int]:
         """Different chips drawn at random, the same for the same seed.
@@ -120,7 +120,7 @@ class Space:
     def _on(self, number: int) -> list[Chip]:
         """The chip with every memory that counts."""
         job = self._job
-        sizes = [job.hbm_bytes[at] for at in job.memories(job.objective.needs_hbm)]
+        sizes = [job.hbm_bytes[memory] for memory in job.memories(job.objective.needs_hbm)]
         return [
             self._chips.chip(number, size) for size in sizes if self._chips.allowed(size)[number]
         ]
@@ -132,8 +132,12 @@ class Space:
             number: The chip's number.
         """
         self._require(number)
-        found = sheet_of(self._on(number)[-1], load_terms())
-        return Sheeted(sheet_document(found), partial(chip_sections, found, None, {}), found.chip)
+        chip_sheet = sheet_of(self._on(number)[-1], load_terms())
+        return Sheeted(
+            sheet_document(chip_sheet),
+            partial(chip_sections, chip_sheet, None, {}),
+            chip_sheet.chip,
+        )
 
     def evaluate(self, number: int) -> Answer:
         """The exact score of a chip, with the best plan of every model on it: schedules, placement,

@@ -34,21 +34,23 @@ def folder_of(out: str | Path | None, name: str) -> "tuple[Path, TemporaryDirect
         return Path(str(out).replace("{name}", name)), None
     from tempfile import TemporaryDirectory
 
-    kept = TemporaryDirectory(prefix="phaze-")
-    return Path(kept.name) / name, kept
+    temporary = TemporaryDirectory(prefix="phaze-")
+    return Path(temporary.name) / name, temporary
 
 
 def _stopped(limit_s: float, loaded_s: float, folder: Path) -> str:
     """What a search says whose time was up."""
-    said = [
+    sentences = [
         (
             f"Stopped after {limit_s:g} s: the same command resumes, phaze report {folder} "
             "makes the page."
         )
     ]
     if loaded_s > limit_s:
-        said.insert(0, f"Loading the models alone took {loaded_s:.1f} s, longer than the limit.")
-    return " ".join(said)
+        sentences.insert(
+            0, f"Loading the models alone took {loaded_s:.1f} s, longer than the limit."
+        )
+    return " ".join(sentences)
 
 
 def _ended(out: str | Path, raw: Mapping[str, Any], page: bool) -> Searched | None:
@@ -60,8 +62,8 @@ def _ended(out: str | Path, raw: Mapping[str, Any], page: bool) -> Searched | No
     folder = folder_of(out, str(raw.get("name")))[0]
     if names_files(raw) or (page and not (folder / PAGE).is_file()):
         return None
-    known = finished_as(folder, toml_text(raw))
-    return None if known is None else searched(known, folder, None, ENDED)
+    finished = finished_as(folder, toml_text(raw))
+    return None if finished is None else searched(finished, folder, None, ENDED)
 
 
 @api
@@ -104,12 +106,12 @@ def search(study: Study = None, **options: Unpack[SearchOptions]) -> Searched:
         raw = traced(asked_for, origin, options["fresh"], progress)
         progress.step("loading the models' graphs")
         checked = study_of(raw, origin.where)
-        folder, kept = folder_of(options["out"], checked.name)
+        folder, temporary = folder_of(options["out"], checked.name)
         question = question_of(checked, reader=origin.reader)
         papers = question.papers(toml_text(raw))
-        known = finished_in(folder, papers, question.job.digest)
-        if known is not None and (not options["page"] or (folder / PAGE).is_file()):
-            return searched(known, folder, kept, ENDED)
+        finished = finished_in(folder, papers, question.job.digest)
+        if finished is not None and (not options["page"] or (folder / PAGE).is_file()):
+            return searched(finished, folder, temporary, ENDED)
         loaded_s = monotonic() - began
         from dataclasses import replace
 
@@ -130,7 +132,7 @@ def search(study: Study = None, **options: Unpack[SearchOptions]) -> Searched:
         work = done.state.memo.sentence
         if options["time"] is not None and done.state.stopped:  # the page takes its own time
             work = f"{_stopped(options['time'], loaded_s, folder)} {work}"
-        run = searched(done.document, folder, kept, work, not done.state.stopped)
+        run = searched(done.document, folder, temporary, work, not done.state.stopped)
         if options["page"] and not (options["time"] is not None and done.state.stopped):
             progress.step("writing the page")
             write_page(folder, folder / PAGE, question, done.state.memo.solved)
@@ -176,7 +178,7 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
         progress.step("loading the models' graphs")
         checked = study_of(raw, origin.where)
         weighed = asked_of(options["of"], options["within"])
-        folder, kept = folder_of(options["out"], checked.name)
+        folder, temporary = folder_of(options["out"], checked.name)
         question = question_of(checked, reader=origin.reader).fronted(weighed.document())
         job = replace(question.job, limit_s=left_of(options["time"], began))
         processes = options["workers"] or os.cpu_count() or 1
@@ -185,7 +187,7 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
         )
         work = f"{done.evaluated:,} were evaluated. {done.work}"
         shown = sheet("phaze.front.sheet", "front_sections", done.document, str(folder), work)
-        front = identified(Fronted(done.document, shown, folder, kept), folder)
+        front = identified(Fronted(done.document, shown, folder, temporary), folder)
         if options["page"]:
             front.page()
     return front

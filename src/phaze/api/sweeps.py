@@ -49,17 +49,17 @@ def sweep(study: Study = None, **options: Unpack[SweepOptions]) -> Swept:
         )
         axis = over_of(options["over"], with_tables(raw), origin.where, options["points"])
         traced(with_settings(raw, [axis.points[0].setting]), origin, options["fresh"], progress)
-        folder, kept = folder_of(options["out"], str(raw["name"]))
+        folder, temporary = folder_of(options["out"], str(raw["name"]))
 
-        def tell(at: int, of: int, value: str) -> None:
-            progress.count(at, of, f"searching at {axis.key} = {value}, points done")
+        def tell(done: int, of: int, value: str) -> None:
+            progress.count(done, of, f"searching at {axis.key} = {value}, points done")
 
         with engine_of(
             options["engine"], options["address"], options["workers"], os.cpu_count() or 1
         ) as crew:
             document = sweep_points(folder, raw, origin, axis, crew, tell)
         shown = sheet("phaze.report.sweep_sheet", "sweep_sections", document, str(folder))
-        sweep = identified(Swept(document, shown, folder, kept), folder)
+        sweep = identified(Swept(document, shown, folder, temporary), folder)
         if options["page"]:
             progress.step("writing the page")
             sweep.page()

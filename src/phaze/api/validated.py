@@ -25,7 +25,7 @@ def sets_of(path: Path | None, only: list[str], allow_code: bool = False) -> "Se
         text, name = read_text(str(path))
         return [(path.name, name, read_rows(text, name, allow_code))]
     chosen = [set_named(name) for name in only] or list(SETS)
-    return [(one.name, one.title, rows_of(one)) for one in chosen]
+    return [(run_set.name, run_set.title, rows_of(run_set)) for run_set in chosen]
 
 
 def runs_validated(sets: "Sets", basis: "Basis", every: bool, progress: "Progress") -> Answer:
@@ -51,12 +51,12 @@ def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Answer
     memo = Memo()
     priced = {name: priced_jobs(rows) for name, _, rows in sets}
     jobs = [(name, row) for name, (rows, _) in priced.items() for row in rows]
-    found = []
+    compared = []
     for done, (name, row) in enumerate(jobs):
         progress.count(done, len(jobs), "planning jobs")
-        found.append((name, beside(row, basis, memo)))
+        compared.append((name, beside(row, basis, memo)))
     titles = {name: title for name, title, _ in sets}
-    by_set = {name: [one for own, one in found if own == name] for name in titles}
+    by_set = {name: [job for set_name, job in compared if set_name == name] for name in titles}
     document = {
         "basis": basis,
         "sets": [

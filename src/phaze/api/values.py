@@ -175,15 +175,15 @@ class Placed(Answer):
         """The stages as a table."""
         from phaze.api.notebook import columns
 
-        kept = ("recompute", "devices", "forward_s", "backward_s", "memory_bytes")
+        shown_keys = ("recompute", "devices", "forward_s", "backward_s", "memory_bytes")
         stages = enumerate(self.document["stages"])
         rows = [
             {
-                "stage": at,
+                "stage": index,
                 "layers": len(stage["layers"]),
-                **{k: stage[k] for k in kept if k in stage},
+                **{k: stage[k] for k in shown_keys if k in stage},
             }
-            for at, stage in stages
+            for index, stage in stages
         ]
         return columns(rows, "stages")
 
@@ -210,20 +210,20 @@ class Planned(Placed):
         from phaze.search.plan_words import degree_words
         from phaze.units import show
 
-        found = self.document
+        plan = self.document
         rows = {
-            "step time": show(found["batch_s"], "s"),
-            "tokens a second": f"{found['tokens_per_s']:,.0f}",
-            "tokens a second and device": f"{found['tokens_per_s_per_device']:,.4g}",
-            "MFU": f"{found['mfu']:.1%}",
-            "HFU": f"{found['hfu']:.1%}",
-            **dict(idle_rows(found)),
-            **dict(training_rows(found.get("training_run"))),
-            "plan": degree_words(found),
-            "microbatch": str(found["microbatch"]),
-            "fits": "yes" if found["feasible"] else "no",
+            "step time": show(plan["batch_s"], "s"),
+            "tokens a second": f"{plan['tokens_per_s']:,.0f}",
+            "tokens a second and device": f"{plan['tokens_per_s_per_device']:,.4g}",
+            "MFU": f"{plan['mfu']:.1%}",
+            "HFU": f"{plan['hfu']:.1%}",
+            **dict(idle_rows(plan)),
+            **dict(training_rows(plan.get("training_run"))),
+            "plan": degree_words(plan),
+            "microbatch": str(plan["microbatch"]),
+            "fits": "yes" if plan["feasible"] else "no",
         }
-        job = found["job"]
+        job = plan["job"]
         title = f"{job.get('model') or job.get('family') or job.get('graph')} on {job['chip']}"
         return table(rows, title) + self._stages()
 

@@ -68,8 +68,8 @@ def _said(run: str, verdict: "Verdict", wrong: list[str], gap: float | None) -> 
         )
         return lines if gap is None else [*lines, more]
     lines = [f"{run} {verdict.sentence()}"]
-    told = gap is not None and f"{gap:.3g}" != f"{verdict.proved_gap:.3g}"
-    if told and gap is not None and not verdict.quick and verdict.proved_gap > gap + 1e-9:
+    rounded_apart = gap is not None and f"{gap:.3g}" != f"{verdict.proved_gap:.3g}"
+    if rounded_apart and gap is not None and not verdict.quick and verdict.proved_gap > gap + 1e-9:
         name = "front" if verdict.designs else "result"
         lines.append(f"The smaller gap of {name}.json, {gap:.3g}, is the search's own figure.")
     return lines
@@ -111,14 +111,14 @@ def _only(folder: Path) -> str:
         raise InputError(
             str(folder), "there is no such folder", "give that of a run, or of a plan's certificate"
         )
-    kept = [name for name in ANSWERS if (folder / name).exists()]
-    if len(kept) > 1:
-        seen = f"it holds {' and '.join(kept)}, and its certificate can prove one of them"
+    answers = [name for name in ANSWERS if (folder / name).exists()]
+    if len(answers) > 1:
+        seen = f"it holds {' and '.join(answers)}, and its certificate can prove one of them"
         raise InputError(str(folder), seen, "move away what does not belong to it")
-    if not kept:
+    if not answers:
         seen = "there is no finished run, front, sweep or plan's certificate here"
         raise InputError(str(folder), seen, "give the folder of one")
-    return kept[0]
+    return answers[0]
 
 
 def verified(
@@ -165,6 +165,6 @@ def verified(
     else:
         verdict, wrong = independently(run, quick, result, text, progress)
     if study is not None and not wrong:
-        asked = {"of": result["of"], "within": result["within"]} if kind == "front.json" else None
-        wrong = asked_otherwise(folder, study, allow_code, asked)
+        front = {"of": result["of"], "within": result["within"]} if kind == "front.json" else None
+        wrong = asked_otherwise(folder, study, allow_code, front)
     return _checked(run, verdict, wrong, result, UNCHECKED[kind])

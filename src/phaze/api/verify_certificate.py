@@ -27,17 +27,17 @@ def asked_otherwise(
     from phaze.search.question_files import PROBLEM, differences
     from phaze.study.load import question_of, study_of
 
-    kept = read_text(str(folder / PROBLEM))[0]
-    gap = [] if front is None else [f"search.gap={json.loads(kept)['gap']!r}"]
+    stored = read_text(str(folder / PROBLEM))[0]
+    gap = [] if front is None else [f"search.gap={json.loads(stored)['gap']!r}"]
     raw, origin = traced_study(study, None, gap, allow_code=allow_code)
     question = question_of(study_of(raw, origin.where), reader=origin.reader)
-    asked = (question if front is None else question.fronted(front)).papers("").problem
-    if kept == asked:
+    requested = (question if front is None else question.fronted(front)).papers("").problem
+    if stored == requested:
         return []
     return [
         (
             f"{PROBLEM}: not what {study} asks "
-            f"({differences(asked, kept, '{key} is {new}, and {old} was requested')})"
+            f"({differences(requested, stored, '{key} is {new}, and {old} was requested')})"
         )
     ]
 
@@ -73,10 +73,10 @@ def as_phaze_has_it(
             )
         ]
     named = result["chip"]["number"]
-    opened = reopened(
+    chips = reopened(
         job.space, np.array([named if type(named) is int and 0 <= named < 2**62 else -1])
     )
-    plain = plain_of(job, scale_for(job), opened)
+    plain = plain_of(job, scale_for(job), chips)
     try:
         return check_view(plain, text, result, certificate)
     except READING as fault:
@@ -109,13 +109,17 @@ def independently(
     """The verdict of the independent checker, and what else is wrong."""
     from phaze.check.verdict import check
 
-    folder, said = Path(run), result["certificate"].get("lower_bound")
+    folder, lower_bound = Path(run), result["certificate"].get("lower_bound")
     # Of several models the two scores may be in other units; then what the certificate says is
     # enough.
-    known = (
-        isinstance(said, int | float) and 0 <= said < float("inf") and len(result["models"]) == 1
+    is_stated = (
+        isinstance(lower_bound, int | float)
+        and 0 <= lower_bound < float("inf")
+        and len(result["models"]) == 1
     )
-    verdict = check(folder, quick, float(said) if known else 0.0, progress.step, _solver(folder))
+    verdict = check(
+        folder, quick, float(lower_bound) if is_stated else 0.0, progress.step, _solver(folder)
+    )
     return verdict, [verdict.wrong] if verdict.wrong else as_phaze_has_it(
         folder, result, text, verdict
     )

@@ -24,7 +24,7 @@ class FrontFolder:
 
     folder: Path
     document: dict[str, Any]
-    opened: "list[tuple[PlainFront, Measures]]" = field(default_factory=list)
+    reference: "list[tuple[PlainFront, Measures]]" = field(default_factory=list)
     every: "list[Plain]" = field(default_factory=list)
 
     def plain(self) -> "tuple[PlainFront, Measures]":
@@ -39,17 +39,17 @@ class FrontFolder:
         from phaze.search.reference_path import plain_of
         from phaze.study.load import question_in
 
-        if not self.opened:
+        if not self.reference:
             limits = [f"{name}={value!r}" for name, value in self.document["within"].items()]
-            asked = asked_of(self.document["of"], limits)
-            job = job_for(question_in(self.folder, asked.document()).job, asked)
-            scales, memories = scales_for(job, asked), tuple(memories_of(job, asked))
-            called = [one["chip"]["number"] for one in self.document["points"]]
+            metrics = asked_of(self.document["of"], limits)
+            job = job_for(question_in(self.folder, metrics.document()).job, metrics)
+            scales, memories = scales_for(job, metrics), tuple(memories_of(job, metrics))
+            called = [point["chip"]["number"] for point in self.document["points"]]
             numbers = np.array([number for number in called if type(number) is int], np.int64)
             plain = plain_of(job, scales[0], reopened(job.space, numbers))
-            front = PlainFront(plain, asked, scales, memories)
-            self.opened.append((front, measures_of(job, asked, scales, plain.chips, memories)))
-        return self.opened[0]
+            front = PlainFront(plain, metrics, scales, memories)
+            self.reference.append((front, measures_of(job, metrics, scales, plain.chips, memories)))
+        return self.reference[0]
 
     def solver(self) -> Callable[[int, int], Sequence[float]]:
         """phaze's own exact solver, for units whose schedules the independent checker cannot bound
@@ -65,14 +65,16 @@ class FrontFolder:
             from phaze.search.question_files import PROBLEM
             from phaze.search.reference_path import plain_of
 
-            own = self.plain()[0].plain
+            plain = self.plain()[0].plain
             if boxed(
                 json.loads(read_text(str(self.folder / PROBLEM))[0])
             ):  # by the number of a combination
-                one = chips_numbered(own.job.space, np.array([chip], np.int64), counted=False)
-                return plain_of(own.job, own.scale, one).values(0, [memory])[0]
+                chips = chips_numbered(plain.job.space, np.array([chip], np.int64), counted=False)
+                return plain_of(plain.job, plain.scale, chips).values(0, [memory])[0]
             if not self.every:
-                self.every.append(plain_of(own.job, own.scale, enumerate_space(own.job.space)))
+                self.every.append(
+                    plain_of(plain.job, plain.scale, enumerate_space(plain.job.space))
+                )
             return self.every[0].values(chip, [memory])[0]
 
         return values
@@ -88,8 +90,8 @@ class FrontFolder:
         from phaze.search.witness import CERTIFICATE, fusion_of
         from phaze.study.load import question_in
 
-        asked = {"of": self.document["of"], "within": self.document["within"]}
-        question = question_in(self.folder, asked)
+        wanted = {"of": self.document["of"], "within": self.document["within"]}
+        question = question_in(self.folder, wanted)
         if wrong := unlike(self.folder, question.papers("")):
             return wrong
         say_bundled(verdict, question)
@@ -116,6 +118,8 @@ def front_independently(
     """The verdict of the independent checker on a front, and what else is wrong."""
     from phaze.check.verdict import check
 
-    own = FrontFolder(Path(run), result)
-    verdict = check(own.folder, quick, 0.0, progress.step, unit_solver=own.solver())
-    return verdict, [verdict.wrong] if verdict.wrong else own.objections(text, verdict)
+    front_folder = FrontFolder(Path(run), result)
+    verdict = check(
+        front_folder.folder, quick, 0.0, progress.step, unit_solver=front_folder.solver()
+    )
+    return verdict, [verdict.wrong] if verdict.wrong else front_folder.objections(text, verdict)

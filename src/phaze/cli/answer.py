@@ -122,8 +122,8 @@ def _code_of(fault: BaseException, as_json: bool) -> int:
         raise fault
     if isinstance(fault, UnwritableError):
         return unwritten(fault)
-    if isinstance(fault, OSError) and (said := file_fault(fault)) is not None:
-        return _failure(str(said), {"error": str(said)}, said.exit_code, as_json)
+    if isinstance(fault, OSError) and (unreadable := file_fault(fault)) is not None:
+        return _failure(str(unreadable), {"error": str(unreadable)}, unreadable.exit_code, as_json)
     if is_stale(fault):
         remove_caches(Path(__file__).parents[1])
         sentence = "compiled kernels of an older version were removed; run the command again"

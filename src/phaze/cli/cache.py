@@ -21,17 +21,18 @@ def cache(clear: Clear = False) -> Answer:
     """
     from phaze.graph.supply.cache import GraphCache, cache_folder
 
-    kept = GraphCache(cache_folder())
-    removed = kept.clear() if clear else None
-    entries = kept.entries()
+    graphs = GraphCache(cache_folder())
+    removed = graphs.clear() if clear else None
+    entries = graphs.entries()
     document: dict[str, Any] = {
-        "folder": str(kept.folder),
+        "folder": str(graphs.folder),
         "removed_files": removed,
         "models": [
-            {"model": one.place, "graphs": one.graphs, "bytes": one.bytes} for one in entries
+            {"model": entry.place, "graphs": entry.graphs, "bytes": entry.bytes}
+            for entry in entries
         ],
     }
-    return Answer(document, lambda: _sections(str(kept.folder), entries, removed))
+    return Answer(document, lambda: _sections(str(graphs.folder), entries, removed))
 
 
 def _sections(folder: str, entries: "Sequence[Kept]", removed: int | None) -> list[Section]:

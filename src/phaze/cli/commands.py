@@ -14,8 +14,8 @@ from phaze.cli.help_text import help_of
 from phaze.cli.tour import COMMANDS, HIDDEN, PANELS, TOUR, Command
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         sys.stdout.write(f"phaze {__version__}\n")
         raise typer.Exit
 

@@ -55,7 +55,7 @@ def doctor() -> Answer:
     from phaze.graph.supply.cache import GraphCache, cache_folder
 
     rows = [(name, _installed(name), what, extra) for name, what, extra in NEEDED]
-    kept, compiled = GraphCache(cache_folder()).entries(), _compiled()
+    models, compiled = GraphCache(cache_folder()).entries(), _compiled()
     files = kernel_files()
     shipped = sum(map(library_serves, files))
     runs = Path("runs").resolve()
@@ -69,7 +69,7 @@ def doctor() -> Answer:
         ],
         "compiled_kernels": compiled,
         "shipped_kernels": {"files": len(files), "current": shipped},
-        "cache": {"folder": str(cache_folder()), "models": len(kept)},
+        "cache": {"folder": str(cache_folder()), "models": len(models)},
         "runs": {"folder": str(runs), "exists": runs.is_dir()},
     }
     packages = [
@@ -88,7 +88,7 @@ def doctor() -> Answer:
         ready += ": phaze kernels compiles the rest (up to two minutes)"
     places = [
         ("compiled kernels", ready),
-        ("traced graphs", f"{cache_folder()} ({len(kept):,} models; phaze cache)"),
+        ("traced graphs", f"{cache_folder()} ({len(models):,} models; phaze cache)"),
         ("runs", f"{runs} (a search without --out writes there)"),
     ]
     title = f"phaze {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"

@@ -65,7 +65,7 @@ def schema(name: Name = None) -> Answer:
     return Answer(document, notes(dumps(document, pretty=True)))
 
 
-def _all(known: "dict[str, Format]") -> Answer:
-    rows = [(form.name, form.summary) for form in known.values()]
+def _all(formats: "dict[str, Format]") -> Answer:
+    rows = [(form.name, form.summary) for form in formats.values()]
     document = {"formats": [{"name": name, "summary": summary} for name, summary in rows]}
     return Answer(document, lambda: [Table(("format", "what it holds"), rows, texts=2)])

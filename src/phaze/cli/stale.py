@@ -22,9 +22,9 @@ def is_stale(fault: BaseException) -> bool:
 
 def remove_caches(package: Path) -> int:
     """Remove every compiled kernel below a folder; how many files went."""
-    found = [path for path in package.rglob("__pycache__/*") if path.suffix in SUFFIXES]
+    caches = [path for path in package.rglob("__pycache__/*") if path.suffix in SUFFIXES]
     removed = 0
-    for path in found:
+    for path in caches:
         with suppress(OSError):
             path.unlink()
             removed += 1

@@ -42,14 +42,14 @@ def check(file: File, *, progress: "Progress", **options: Unpack[CheckOptions]) 
     progress.step("counting the chips of the space")
     checked = study_of(raw, origin.where)
     job = job_of(checked, reader=origin.reader)
-    opened = enumerate_space(job.space)
-    if not len(opened):
-        raise no_chip(opened)
+    space_chips = enumerate_space(job.space)
+    if not len(space_chips):
+        raise no_chip(space_chips)
     document = {
         "study": job.name,
         "title": checked.title,
         "digest": job.digest,
-        "chips": len(opened),
+        "chips": len(space_chips),
         "hbm_bytes": list(job.hbm_bytes),
         "models": [
             {

@@ -50,8 +50,12 @@ def fits(value: Any, declared: list[Any]) -> bool:
         return type(value) is np.ndarray and _array_fits(value, *rest)
     if kind in {"tuple", "named"}:
         names, parts = (rest[:2], rest[2:]) if kind == "named" else (None, rest)
-        own = type(value)
-        same = own is tuple if names is None else [own.__module__, own.__qualname__] == names
+        value_type = type(value)
+        same = (
+            value_type is tuple
+            if names is None
+            else [value_type.__module__, value_type.__qualname__] == names
+        )
         return same and len(value) == len(parts) and all(map(fits, value, parts))
     return type(value) in _scalars(kind)
 

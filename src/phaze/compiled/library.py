@@ -56,25 +56,25 @@ def description() -> dict[str, Any]:
     if not DESCRIPTION.is_file():
         return {}
     try:
-        found = json.loads(DESCRIPTION.read_text(encoding="utf-8"))
+        table = json.loads(DESCRIPTION.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if _is_whole(found) else {}
+    return table if _is_whole(table) else {}
 
 
-def _is_whole(found: Any) -> bool:
+def _is_whole(table: Any) -> bool:
     """Whether a description has both of its tables, each room with its file and digest."""
     parts = (
-        [found.get(part) for part in ("rooms", "modules")] if isinstance(found, dict) else [None]
+        [table.get(part) for part in ("rooms", "modules")] if isinstance(table, dict) else [None]
     )
     if not all(
-        isinstance(part, dict) and all(isinstance(own, dict) for own in part.values())
+        isinstance(part, dict) and all(isinstance(row, dict) for row in part.values())
         for part in parts
     ):
         return False
     return all(
-        isinstance(own.get(key), str)
-        for own in found["rooms"].values()
+        isinstance(row.get(key), str)
+        for row in table["rooms"].values()
         for key in ("file", "sha256")
     )
 

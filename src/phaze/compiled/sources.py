@@ -13,9 +13,9 @@ NOT_COMPILED = ("phaze.cli", "phaze.check")
 
 
 def _modules(suffix: str) -> list[str]:
-    found = pkgutil.walk_packages(phaze.__path__, "phaze.", onerror=lambda _: None)
+    packages = pkgutil.walk_packages(phaze.__path__, "phaze.", onerror=lambda _: None)
     return sorted(
-        m.name for m in found if m.name.endswith(suffix) and not m.name.startswith(NOT_COMPILED)
+        m.name for m in packages if m.name.endswith(suffix) and not m.name.startswith(NOT_COMPILED)
     )
 
 
@@ -46,15 +46,15 @@ def _path(module: str) -> Path | None:
 def _imported(path: Path) -> set[str]:
     """What a file imports of phaze when it is loaded: compiled code may have any constant or class
     of it inside."""
-    found = set[str]()
+    names = set[str]()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("phaze."):
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                found.add(inner if _path(inner) else node.module or "")
+                names.add(inner if _path(inner) else node.module or "")
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if alias.name.startswith("phaze.")}
-    return found - {"phaze.compiled"}
+            names |= {alias.name for alias in node.names if alias.name.startswith("phaze.")}
+    return names - {"phaze.compiled"}
 
 
 def sources_of(module: str) -> list[str]:

@@ -38,17 +38,19 @@ def _value(text: str, where: str) -> float:
 def asked_instead(question: Question, text: str) -> tuple[str, float]:
     """The axis and the value of ``vector_cores=64``, checked against the space."""
     where, points = f"--instead {text}", question.job.space.axis_points()
-    name, equals, said = (part.strip() for part in text.partition("="))
+    name, equals, value_text = (part.strip() for part in text.partition("="))
     if not equals or name not in points:
         raise InputError(
             where, "this names no axis of the space and a value", f"axes: {', '.join(points)}"
         )
-    value, axis = _value(said, where), points[name]
+    value, axis = _value(value_text, where), points[name]
     if not np.isclose(axis.astype(float), value, rtol=1e-9).any():
-        allowed = ", ".join(f"{one:.9g}" for one in axis.astype(float)[:20].tolist())
+        allowed = ", ".join(
+            f"{allowed_value:.9g}" for allowed_value in axis.astype(float)[:20].tolist()
+        )
         raise InputError(
             where,
-            f"{said} is not a value of that axis",
+            f"{value_text} is not a value of that axis",
             f"it has {allowed}" + (" ..." * (len(axis) > 20)),
         )
     return name, value
@@ -60,19 +62,19 @@ def instead(question: Question, text: str, processes: int) -> Instead:
     if question.boxed:
         return _of_boxes(question, name, value, processes)
     column = question.chips.axis_values()[name].astype(float)
-    opened = question.chips.taken(np.flatnonzero(np.isclose(column, value, rtol=1e-9)))
-    if not len(opened):
+    chips = question.chips.taken(np.flatnonzero(np.isclose(column, value, rtol=1e-9)))
+    if not len(chips):
         return Instead(name, value, None, None, -1.0, None)
     try:
-        best = best_with(question.job, question.scale, processes, opened)
+        best = best_with(question.job, question.scale, processes, chips)
     except InfeasibleError:
         return Instead(name, value, None, None, -1.0, None)
-    number = [opened.name(at) for at in range(len(opened))].index(best.name)
+    number = [chips.name(index) for index in range(len(chips))].index(best.name)
     return Instead(
         name,
         value,
         best.name,
-        float(opened.area_mm2[number]),
+        float(chips.area_mm2[number]),
         gain(question.score, best.score),
         best.gap,
     )
@@ -82,8 +84,8 @@ def _of_boxes(question: Question, name: str, value: float, processes: int) -> In
     """The same where the space is looked at in boxes: a space whose axis has that value alone."""
     points = question.job.space.axis_points()[name]
     near = points[np.isclose(points.astype(float), value, rtol=1e-9)][:1].tolist()
-    own = [int(one) if float(one).is_integer() else one for one in near]
-    job = replace(question.job, space=question.job.space.with_axis(name, own))
+    values = [int(nearest) if float(nearest).is_integer() else nearest for nearest in near]
+    job = replace(question.job, space=question.job.space.with_axis(name, values))
     try:
         best = best_with(job, question.scale, processes)
     except InfeasibleError:

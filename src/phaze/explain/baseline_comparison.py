@@ -29,34 +29,34 @@ class Alone:
     gap: float
 
 
-def _every(question: Question, held: SearchJob | None) -> SearchJob:
+def _every(question: Question, held_out: SearchJob | None) -> SearchJob:
     """The run's job, with held-out models behind its own."""
     return (
         question.job
-        if held is None
-        else replace(question.job, models=(*question.job.models, *held.models))
+        if held_out is None
+        else replace(question.job, models=(*question.job.models, *held_out.models))
     )
 
 
 def beside(
-    question: Question, held: SearchJob | None, names: Sequence[str]
+    question: Question, held_out: SearchJob | None, names: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The study's baseline and the named chips, each once."""
-    job = _every(question, held)
+    job = _every(question, held_out)
     base = [] if job.baseline is None else [job.baseline]
     chips = {
         chip.name: chip for chip in (*base, *(named_chip(name, job, "--compare") for name in names))
     }
-    found = []
+    rows = []
     for chip in chips.values():
         priced = priced_on(job, chip)
         models = [
             {
                 "name": task.name,
                 "throughput_per_s": rate,
-                "steps": [{"name": s.name, "seconds": s.seconds} for s in own],
+                "steps": [{"name": s.name, "seconds": s.seconds} for s in steps],
             }
-            for task, rate, own in zip(job.models, priced.throughputs, priced.steps, strict=True)
+            for task, rate, steps in zip(job.models, priced.throughputs, priced.steps, strict=True)
         ]
         title = {
             "chip": chip.name,
@@ -64,18 +64,18 @@ def beside(
             "band": priced.band,
             "die_mm2": priced.die_mm2,
         }
-        found.append({**title, "models": models})
-    return found
+        rows.append({**title, "models": models})
+    return rows
 
 
-def alone(question: Question, held: SearchJob | None, processes: int) -> list[Alone]:
+def alone(question: Question, held_out: SearchJob | None, processes: int) -> list[Alone]:
     """For every model, held-out ones too, the best chip of the space for it alone, searched and
     certified."""
-    job, found = _every(question, held), []
-    for task, own in zip(job.models, tasks_for(job, question.chip), strict=True):
+    job, rows = _every(question, held_out), []
+    for task, on_chip in zip(job.models, tasks_for(job, question.chip), strict=True):
         single = replace(job, models=(task,), limit_s=None)
         scale = scale_of(job.objective, [1.0], [float(task.training.batch)], [1.0])
         best = best_with(single, scale, processes)
-        here = value_on(own, question.chip, job.objective)
-        found.append(Alone(task.name, best.name, max(0.0, here / best.score - 1.0), best.gap))
-    return found
+        here = value_on(on_chip, question.chip, job.objective)
+        rows.append(Alone(task.name, best.name, max(0.0, here / best.score - 1.0), best.gap))
+    return rows

@@ -25,9 +25,9 @@ from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.task import SearchJob
 
 
-def _numbers(opened: SpaceChips) -> NDArray[np.int64]:
+def _numbers(chips: SpaceChips) -> NDArray[np.int64]:
     """The number of every chip's combination, the same whatever the space keeps."""
-    points, values = opened.space.axis_points(), opened.axis_values()
+    points, values = chips.space.axis_points(), chips.axis_values()
     places = [np.searchsorted(axis, values[name]) for name, axis in points.items()]
     return np.asarray(np.ravel_multi_index(places, [len(axis) for axis in points.values()])).astype(
         np.int64
@@ -78,26 +78,26 @@ def best_of_changed(
     where nothing fits."""
     if question.boxed:
         return _best(question, job, processes, None)
-    opened = enumerate_space(job.space)
-    if not len(opened):
+    chips = enumerate_space(job.space)
+    if not len(chips):
         return None
-    opened = opened.taken(candidates(question, opened, job, rates))
-    if not len(opened):
+    chips = chips.taken(candidates(question, chips, job, rates))
+    if not len(chips):
         return None
     if (
-        len(opened) == 1 and job.space.memories is not None
+        len(chips) == 1 and job.space.memories is not None
     ):  # all others are excluded by what the run proved
-        chip = opened.chip(0)
+        chip = chips.chip(0)
         score = score_on(job, question.scale, chip)
-        return Winner(chip.name, opened.identity(0), score) if score < np.inf else None
-    return _best(question, job, processes, opened)
+        return Winner(chip.name, chips.identity(0), score) if score < np.inf else None
+    return _best(question, job, processes, chips)
 
 
 def _best(
-    question: Question, job: SearchJob, processes: int, opened: SpaceChips | None
+    question: Question, job: SearchJob, processes: int, chips: SpaceChips | None
 ) -> Winner | None:
     try:
-        found = best_with(job, question.scale, processes, opened)
+        best = best_with(job, question.scale, processes, chips)
     except InfeasibleError:
         return None
-    return Winner(found.name, found.identity, found.score)
+    return Winner(best.name, best.identity, best.score)

@@ -83,8 +83,8 @@ class Flatness:
 
     def document(self) -> dict[str, Any]:
         """Plain values."""
-        found = asdict(self)
-        found["axes"] = [
+        document = asdict(self)
+        document["axes"] = [
             {
                 "axis": shared.axis,
                 "values": [{"value": value, "chips": chips} for value, chips in shared.values],
@@ -92,8 +92,8 @@ class Flatness:
             }
             for shared in self.axes
         ]
-        found["counts"] = [{"within": share, "count": count} for share, count in self.counts]
-        return {**found, "words": near_words(self.within, self.count, self.axes, self.spans)}
+        document["counts"] = [{"within": share, "count": count} for share, count in self.counts]
+        return {**document, "words": near_words(self.within, self.count, self.axes, self.spans)}
 
 
 def share_of(text: str) -> float:
@@ -116,8 +116,8 @@ def _candidates(question: Question, reach: float) -> SpaceChips:
     """The chips whose bound is within reach, the answer among them; of a space in boxes those that
     another walk over them leaves."""
     if question.boxed:
-        asked = box_question(question.job, question.scale, NEVER)
-        left = left_chips(asked, reach, reach, question.chips.number(question.number))
+        boxes = box_question(question.job, question.scale, NEVER)
+        left = left_chips(boxes, reach, reach, question.chips.number(question.number))
         return chips_numbered(question.job.space, np.array(left.numbers, np.int64), counted=False)
     index = np.flatnonzero(question.bounds <= reach)
     return question.chips.taken(np.union1d(index, [question.number]).astype(np.int64))
@@ -128,17 +128,17 @@ def _within_reach(question: Question, within: float) -> tuple[float, SpaceChips]
     as good, the largest of within / 64, within / 32 ... before which no more than ``FEW`` were
     left."""
     share = within / 64 if question.boxed else within
-    found = _candidates(question, question.score * (1 + share))
-    while share < within and len(found) <= FEW:
+    candidates = _candidates(question, question.score * (1 + share))
+    while share < within and len(candidates) <= FEW:
         share *= 2
-        found = _candidates(question, question.score * (1 + share))
-    return share, found
+        candidates = _candidates(question, question.score * (1 + share))
+    return share, candidates
 
 
-def _tightened(question: Question, opened: SpaceChips, reach: float) -> SearchState:
+def _tightened(question: Question, chips: SpaceChips, reach: float) -> SearchState:
     """Chips bounded as finely as a search bounds those that may win."""
-    state = begin(question.job, opened, question.scale)
-    every = np.arange(len(opened))
+    state = begin(question.job, chips, question.scale)
+    every = np.arange(len(chips))
     if len(question.job.models) > 1:  # the others' bounds say how long one may take
         state.set_bounds(bounds_on(state, every, state.times, [np.inf] * len(question.job.models)))
     state.set_bounds(
@@ -160,9 +160,9 @@ def _evaluated(
     return evaluated
 
 
-def _axes(question: Question, opened: SpaceChips, chips: Integers) -> tuple[Axis, ...]:
+def _axes(question: Question, space_chips: SpaceChips, chips: Integers) -> tuple[Axis, ...]:
     """The values that near chips have of every axis that has more than one in the space."""
-    values = opened.axis_values()
+    values = space_chips.axis_values()
     return tuple(
         Axis(
             name,
@@ -174,13 +174,15 @@ def _axes(question: Question, opened: SpaceChips, chips: Integers) -> tuple[Axis
     )
 
 
-def _spans(opened: SpaceChips, chips: Integers, watts: NDArray[np.float64]) -> tuple[Span, ...]:
+def _spans(
+    space_chips: SpaceChips, chips: Integers, watts: NDArray[np.float64]
+) -> tuple[Span, ...]:
     """The least and the most that near chips have of what is no axis."""
-    macs = opened.chips.clusters * opened.chips.macs
-    columns = {"MACs": macs, "area, mm2": opened.area_mm2, "TDP, W": watts}
+    macs = space_chips.chips.clusters * space_chips.chips.macs
+    columns = {"MACs": macs, "area, mm2": space_chips.area_mm2, "TDP, W": watts}
     return tuple(
-        Span(name, float(own[chips].min()), float(own[chips].max()))
-        for name, own in columns.items()
+        Span(name, float(column[chips].min()), float(column[chips].max()))
+        for name, column in columns.items()
     )
 
 
@@ -193,21 +195,21 @@ def flatness(
     state = _tightened(question, near_chips, reach)
     done = _evaluated(state, reach, processes, tell)
     near = sorted(
-        (one for one in done if one.ran and one.score <= reach),
-        key=lambda one: (one.score, one.chip),
+        (result for result in done if result.ran and result.score <= reach),
+        key=lambda result: (result.score, result.chip),
     )
-    opened, most = state.chips, question.job.hbm_bytes[-1]
-    chips = np.array([one.chip for one in near], np.int64)
-    watts, usd = opened.design_w(), opened.making_usd(most)
+    space_chips, most = state.chips, question.job.hbm_bytes[-1]
+    chips = np.array([result.chip for result in near], np.int64)
+    watts, usd = space_chips.design_w(), space_chips.making_usd(most)
     rows = [
         NearChip(
-            opened.name(one.chip),
-            -gain(question.score, one.score),
-            float(opened.area_mm2[one.chip]),
-            float(watts[one.chip]),
-            float(usd[one.chip]),
+            space_chips.name(result.chip),
+            -gain(question.score, result.score),
+            float(space_chips.area_mm2[result.chip]),
+            float(watts[result.chip]),
+            float(usd[result.chip]),
         )
-        for one in near
+        for result in near
     ]
     if not rows:
         raise AssertionError("the answer is within reach of itself")
@@ -217,13 +219,13 @@ def flatness(
         len(rows),
         question.chips.total,
         len(done),
-        sum(bool(one.error) for one in done),
+        sum(bool(result.error) for result in done),
         tuple(
-            (share, sum(one.score <= question.score * (1 + share) for one in near))
+            (share, sum(result.score <= question.score * (1 + share) for result in near))
             for share in shares
         ),
-        _axes(question, opened, chips),
-        _spans(opened, chips, watts),
+        _axes(question, space_chips, chips),
+        _spans(space_chips, chips, watts),
         tuple(rows[:LISTED]),
         # Of equals, to a millionth, the best: most chips draw all that the space allows.
         min(rows, key=lambda row: (round(row.area_mm2, 6), row.loss)),

@@ -48,14 +48,14 @@ def held_out_job(
 ) -> SearchJob:
     """The run's job with other models in place of its own: built-in names, or places in the working
     folder."""
-    known = {task.name for task in question.job.models}
+    names = {task.name for task in question.job.models}
     raw, origin = read_study(str(Path(folder) / STUDY))
-    given = with_tables({**raw, "models": list(models)})
+    stated = with_tables({**raw, "models": list(models)})
     here = replace(origin, where=WHERE, folder=Path(), allow_code=True)
-    found = with_own_models(given, here, watch)
-    study = study_of(found, WHERE)
+    values = with_own_models(stated, here, watch)
+    study = study_of(values, WHERE)
     for table in study.tables():
-        if table.name in known:
+        if table.name in names:
             raise InputError(
                 f"{WHERE} {table.name}",
                 "it was searched for",

@@ -58,11 +58,11 @@ def _on_job(question: Question) -> list[Resource]:
     job, levels = question.job, levels_of(question.job, question.chip)
     rates = [level.bandwidth_bytes_per_s for level in levels]
 
-    def faster(at: int, units: float) -> tuple[SearchJob, Chip]:
-        network = with_bandwidths(job, [*rates[:at], units * GB, *rates[at + 1 :]])
+    def faster(number: int, units: float) -> tuple[SearchJob, Chip]:
+        network = with_bandwidths(job, [*rates[:number], units * GB, *rates[number + 1 :]])
         return network, (
             changed_chip(question.chip, link_bytes_per_s=units * GB)
-            if levels[at].of_chip
+            if levels[number].of_chip
             else question.chip
         )
 
@@ -71,8 +71,8 @@ def _on_job(question: Question) -> list[Resource]:
         return None if network is None else (network, question.chip)
 
     on_job: list[Resource] = [
-        (level.name, "GB/s", level.bandwidth_bytes_per_s / GB, partial(faster, at))
-        for at, level in enumerate(levels)
+        (level.name, "GB/s", level.bandwidth_bytes_per_s / GB, partial(faster, number))
+        for number, level in enumerate(levels)
     ]
     return [*on_job, ("devices", "", float(job.models[0].training.devices), larger)]
 
@@ -81,16 +81,16 @@ def marginals(question: Question, processes: int, tell: Callable[[str], None]) -
     """Each resource with one more unit and with a tenth more; whole units where they are
     counted."""
     tell("more of each resource")
-    rows, asked = list[tuple[str, str, float, float]](), list[tuple[SearchJob, Chip]]()
+    rows, changes = list[tuple[str, str, float, float]](), list[tuple[SearchJob, Chip]]()
     for name, unit, now, changed in (*_on_chip(question), *_on_job(question)):
         tenth = max(1.0, float(round(now / 10))) if unit in ("", "GiB") else now / 10
         for more in dict.fromkeys((1.0, tenth)):
             pair = changed(now + more)
             if pair is not None:
                 rows.append((name, unit, now, more))
-                asked.append(pair)
-    scores = scores_on(question.scale, asked)
-    found = [
+                changes.append(pair)
+    scores = scores_on(question.scale, changes)
+    values = [
         Marginal(*row, gain(question.score, score), question.chip.name)
         for row, score in zip(rows, scores, strict=True)
     ]
@@ -109,9 +109,9 @@ def marginals(question: Question, processes: int, tell: Callable[[str], None]) -
             best = best_of_changed(question, job, processes)
             if best is None:
                 raise AssertionError("the answer is within a wider limit too")
-            found.append(
+            values.append(
                 Marginal(
                     name, unit, limit or 0.0, more, gain(question.score, best.score), best.name
                 )
             )
-    return found
+    return values

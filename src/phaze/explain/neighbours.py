@@ -35,19 +35,19 @@ more, ``phaze validate --silicon``) and gains half a percent, more than ties and
 def near_misses(rows: Sequence[Neighbour]) -> list[Neighbour]:
     """Better chips one step away that a limit of the space refuses by little, the most gain
     first."""
-    found = [row for row in rows if row.refused and 0 < row.over <= NEAR and row.gain >= WORTH]
-    return sorted(found, key=lambda row: -row.gain)
+    refused = [row for row in rows if row.refused and 0 < row.over <= NEAR and row.gain >= WORTH]
+    return sorted(refused, key=lambda row: -row.gain)
 
 
-def _over(question: Question, opened: SpaceChips) -> NDArray[np.float64]:
+def _over(question: Question, chips: SpaceChips) -> NDArray[np.float64]:
     """By how much each chip exceeds the limits of the space, as a share of them."""
     limits, most = question.job.space.limits, question.job.hbm_bytes[-1]
-    over = opened.area_mm2 / question.chips.area_budget() - 1
-    for limit, own in (
-        (limits["power"], opened.design_w()),
-        (limits["usd"], opened.making_usd(most)),
+    over = chips.area_mm2 / question.chips.area_budget() - 1
+    for limit, column in (
+        (limits["power"], chips.design_w()),
+        (limits["usd"], chips.making_usd(most)),
     ):
-        over = over if limit is None else np.maximum(over, own / limit - 1)
+        over = over if limit is None else np.maximum(over, column / limit - 1)
     return np.maximum(over, 0.0)
 
 
@@ -61,14 +61,14 @@ def _places(question: Question) -> list[int]:
     ]
 
 
-def _scores(question: Question, opened: SpaceChips) -> list[float]:
+def _scores(question: Question, space_chips: SpaceChips) -> list[float]:
     """The score of each chip; infinite where leakage, HBM and links alone draw more than the chip
     may: it holds no clock, so nothing runs on it."""
-    scores = [np.inf] * len(opened)
-    running = [int(index) for index in np.flatnonzero(opened.held_hz > 0)]
+    scores = [np.inf] * len(space_chips)
+    running = [int(index) for index in np.flatnonzero(space_chips.held_hz > 0)]
     if not running:
         return scores
-    chips = [opened.chip(index, question.chip.hbm.size_bytes) for index in running]
+    chips = [space_chips.chip(index, question.chip.hbm.size_bytes) for index in running]
     priced = scores_on(question.scale, [(question.job, chip) for chip in chips])
     for index, score in zip(running, priced, strict=True):
         scores[index] = score
@@ -81,33 +81,33 @@ def neighbours(question: Question) -> list[Neighbour]:
     names, values = tuple(points), tuple(points.values())
     shape = tuple(len(axis) for axis in values)
     steps = [
-        (at, place)
-        for at in range(len(names))
-        for place in (places[at] - 1, places[at] + 1)
-        if 0 <= place < shape[at]
+        (index, place)
+        for index in range(len(names))
+        for place in (places[index] - 1, places[index] + 1)
+        if 0 <= place < shape[index]
     ]
     if not steps:
         return []
     numbers = [
-        int(np.ravel_multi_index((*places[:at], place, *places[at + 1 :]), shape))
-        for at, place in steps
+        int(np.ravel_multi_index((*places[:index], place, *places[index + 1 :]), shape))
+        for index, place in steps
     ]
-    opened = question.chips.at(numbers)
-    scores = _scores(question, opened)
-    found, over = [], _over(question, opened)
-    for at, ((axis, place), refused, score) in enumerate(
-        zip(steps, opened.refusals(), scores, strict=True)
+    chips = question.chips.at(numbers)
+    scores = _scores(question, chips)
+    rows, over = [], _over(question, chips)
+    for index, ((axis, place), refused, score) in enumerate(
+        zip(steps, chips.refusals(), scores, strict=True)
     ):
-        found.append(
+        rows.append(
             Neighbour(
                 names[axis],
                 float(values[axis][place]),
-                opened.name(at),
-                float(opened.area_mm2[at]),
+                chips.name(index),
+                float(chips.area_mm2[index]),
                 refused,
                 gain(question.score, score),
-                float(over[at]),
+                float(over[index]),
                 float(values[axis][places[axis]]),
             )
         )
-    return found
+    return rows

@@ -113,32 +113,30 @@ def question_of(folder: str) -> Question:
         raise InputError(
             folder, f"there is no {RESULT}", "give the folder of a finished phaze search"
         )
-    said = read_result(Path(folder))
-    if said.get("provisional"):
+    result = read_result(Path(folder))
+    if result.get("provisional"):
         seen = "the run was stopped before a chip was evaluated, and there is no answer to explain"
         raise InputError(f"{folder}/{RESULT}", seen, "resume the same phaze search without --time")
-    asked = question_in(Path(folder))
-    job = asked.job
-    if said["study_digest"] != job.digest:
+    question = question_in(Path(folder))
+    job = question.job
+    if result["study_digest"] != job.digest:
         raise InputError(folder, "result and study do not belong together", "search again")
     journal = Path(folder) / JOURNAL
-    opened, closed, evaluated = rows_in(journal, job.space)
-    require_of_job(said, job, opened, folder)
-    require_closed(journal, closed, evaluated, len(opened))
-    number = place_of(opened, int(said["chip"]["number"]), folder)
-    chip, scale = opened.chip(number, int(said["chip"]["hbm_bytes"])), scale_for(job)
-    plans = tuple(plan_words(model, model["plan"]) for model in said["models"])
-    bounds = np.array([np.inf if one.bound is None else one.bound for one in closed])
-    score, stated = score_on(job, scale, chip), float(said["objective"]["score"])
+    chips, closed, evaluated = rows_in(journal, job.space)
+    require_of_job(result, job, chips, folder)
+    require_closed(journal, closed, evaluated, len(chips))
+    number = place_of(chips, int(result["chip"]["number"]), folder)
+    chip, scale = chips.chip(number, int(result["chip"]["hbm_bytes"])), scale_for(job)
+    plans = tuple(plan_words(model, model["plan"]) for model in result["models"])
+    bounds = np.array([np.inf if unit.bound is None else unit.bound for unit in closed])
+    score, stated = score_on(job, scale, chip), float(result["objective"]["score"])
     if abs(score - stated) > AGREEMENT * score:
         seen = f"its score is {stated:.9g} and by this phaze {score:.9g}"
         raise InputError(
             f"{folder}/{RESULT}", seen, "phaze verify says what does not hold; search again"
         )
-    gap = max(job.gap, float(said["certificate"]["gap"]))
-    return Question(
-        job, scale, opened, number, chip, score, plans, bounds, is_boxed(job.space), gap
-    )
+    gap = max(job.gap, float(result["certificate"]["gap"]))
+    return Question(job, scale, chips, number, chip, score, plans, bounds, is_boxed(job.space), gap)
 
 
 def require_best(question: Question, chip: str, gained: float) -> None:
@@ -161,28 +159,34 @@ def score_on(job: SearchJob, scale: Scale, chip: Chip) -> float:
     )
 
 
-def scores_on(scale: Scale, asked: Sequence[tuple[SearchJob, Chip]]) -> list[float]:
+def scores_on(scale: Scale, changed: Sequence[tuple[SearchJob, Chip]]) -> list[float]:
     """The same of many chips under jobs that differ in their network alone: works are costed on all
     chips at once."""
-    jobs, chips = zip(*asked, strict=True)
+    jobs, chips = zip(*changed, strict=True)
     models, arrays, scores = jobs[0].models, chip_set(chips), list[float]()
     priced = [
         [task.training.setting(chip).constants for task in tasks_for(job, chip)]
-        for job, chip in asked
+        for job, chip in changed
     ]
-    if any(own != priced[0] for own in priced):
-        return [score_on(job, scale, chip) for job, chip in asked]
+    if any(constants != priced[0] for constants in priced):
+        return [score_on(job, scale, chip) for job, chip in changed]
     pairs = zip(models, priced[0], strict=True)
     costs = [
-        [layer_works(graph.layers, arrays, own) for graph in task.graphs] for task, own in pairs
+        [layer_works(graph.layers, arrays, constants) for graph in task.graphs]
+        for task, constants in pairs
     ]
-    for at, (job, chip) in enumerate(asked):
-        mine = [[cost.taken(np.array([at])) for cost in of_model] for of_model in costs]
+    for index, (job, chip) in enumerate(changed):
+        mine = [[cost.taken(np.array([index])) for cost in of_model] for of_model in costs]
         tasks = zip(tasks_for(job, chip), mine, strict=True)
         scores.append(
             float(
                 scale.score(
-                    np.array([value_on(task, chip, job.objective, own) for task, own in tasks])
+                    np.array(
+                        [
+                            value_on(task, chip, job.objective, constants)
+                            for task, constants in tasks
+                        ]
+                    )
                 )
             )
         )
@@ -193,12 +197,12 @@ def best_with(
     job: SearchJob,
     scale: Scale,
     processes: int,
-    opened: SpaceChips | BoxGrid | None = None,
+    chips: SpaceChips | BoxGrid | None = None,
     shared: Shared | None = None,
 ) -> Found:
     """The certified best of a changed job, or of changed chips, measured by the scale of the
     run."""
-    state = search(job, scale, workers(processes), shared=shared, space_chips=opened)
+    state = search(job, scale, workers(processes), shared=shared, space_chips=chips)
     best = best_of(state)
     if best is None:
         raise InfeasibleError("nothing in the changed space is feasible", {})

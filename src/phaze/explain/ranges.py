@@ -117,17 +117,17 @@ def _border(
 
 
 def _stays(question: Question, constant: str, best: Callable[[float], Found]) -> Stays:
-    def same_chip(found: Found) -> bool:
-        return found.identity == question.identity
+    def same_chip(best: Found) -> bool:
+        return best.identity == question.identity
 
-    def same_plan(found: Found) -> bool:
-        return same_chip(found) and found.plans == question.plans
+    def same_plan(best: Found) -> bool:
+        return same_chip(best) and best.plans == question.plans
 
     (low, below), (high, above) = (_border(best, same_chip, up) for up in (False, True))
     (plan_low, less), (plan_high, more) = (_border(best, same_plan, up) for up in (False, True))
 
-    def plan(found: Found | None) -> str | None:
-        return None if found is None else "; ".join(found.plans)
+    def plan(best: Found | None) -> str | None:
+        return None if best is None else "; ".join(best.plans)
 
     chips = (None if below is None else below.name, None if above is None else above.name)
     return Stays(constant, low, high, *chips, plan_low, plan_high, plan(less), plan(more))
@@ -135,21 +135,21 @@ def _stays(question: Question, constant: str, best: Callable[[float], Found]) ->
 
 def ranges(question: Question, processes: int, tell: Callable[[str], None]) -> list[Stays]:
     """The range of every constant."""
-    found, shared = [], Shared()
+    rows, shared = [], Shared()
     for constant in constants_of(question):
-        known = dict[float, Found]()
+        by_factor = dict[float, Found]()
 
         def best(
-            factor: float, constant: str = constant, known: dict[float, Found] = known
+            factor: float, constant: str = constant, by_factor: dict[float, Found] = by_factor
         ) -> Found:
-            if factor not in known:
+            if factor not in by_factor:
                 tell(f"{constant} times {factor:.3g}")
                 job, chips = searched(question, {constant: factor})
-                known[factor] = best_with(job, question.scale, processes, chips, shared)
-            return known[factor]
+                by_factor[factor] = best_with(job, question.scale, processes, chips, shared)
+            return by_factor[factor]
 
-        found.append(_stays(question, constant, best))
-    return found
+        rows.append(_stays(question, constant, best))
+    return rows
 
 
 def worst_case(question: Question, error: float, processes: int) -> WorstCase:

@@ -30,20 +30,20 @@ class OtherModelsAndChips:
 
 
 def _others(
-    question: Question, asked: OtherModelsAndChips, processes: int, tell: Callable[[str], None]
+    question: Question, others: OtherModelsAndChips, processes: int, tell: Callable[[str], None]
 ) -> dict[str, Any]:
     """What was asked about other models and other chips."""
-    found: dict[str, Any] = {}
-    if asked.held_out is not None:
+    parts: dict[str, Any] = {}
+    if others.held_out is not None:
         tell("models that were not searched for")
-        found["held_out"] = [asdict(one) for one in held_out(question, asked.held_out)]
-    if asked.held_out is not None or asked.chips:
+        parts["held_out"] = [asdict(row) for row in held_out(question, others.held_out)]
+    if others.held_out is not None or others.chips:
         tell("chips that exist")
-        found["beside"] = beside(question, asked.held_out, asked.chips)
-    if asked.regret:
+        parts["beside"] = beside(question, others.held_out, others.chips)
+    if others.regret:
         tell("the best chip for each model alone")
-        found["alone"] = [asdict(one) for one in alone(question, asked.held_out, processes)]
-    return found
+        parts["alone"] = [asdict(row) for row in alone(question, others.held_out, processes)]
+    return parts
 
 
 def explanation(
@@ -55,7 +55,7 @@ def explanation(
     others: Sequence[str] = (),
     within: float = USUAL,
     constants: bool = False,
-    asked: OtherModelsAndChips = OtherModelsAndChips(),  # noqa: B008  frozen, and empty
+    models_and_chips: OtherModelsAndChips = OtherModelsAndChips(),  # noqa: B008  frozen, and empty
 ) -> dict[str, Any]:
     """Neighbours, the chips ``within`` a share of the answer, marginal values, and where asked for
     other values of axes, the constants that decide, ranges of constants, the worst case."""
@@ -65,10 +65,10 @@ def explanation(
     near = neighbours(question)
     flat = flatness(question, within, processes, tell).document()
     require_best(question, flat["nearest"][0]["chip"], -flat["nearest"][0]["loss"])
-    more = [asdict(one) for one in marginals(question, processes, tell)]
+    more = [asdict(row) for row in marginals(question, processes, tell)]
     most = question.job.space.limits
     limits = (("power", most["power"]), ("price", most["usd"]))
-    found = {
+    document = {
         "schema": SCHEMA,
         "view": "computed from the run; phaze verify does not check it",
         "name": question.job.name,
@@ -77,22 +77,22 @@ def explanation(
         "score": question.score,
         "asked_gap": question.job.gap,
         "plans": list(question.plans),
-        "neighbours": [asdict(one) for one in near],
-        "near_misses": [asdict(one) for one in near_misses(near)],
+        "neighbours": [asdict(row) for row in near],
+        "near_misses": [asdict(row) for row in near_misses(near)],
         "flatness": flat,
         "at_the_end_of": axis_ends(question.chips, question.number),
         "marginals": more,
         "not_limited": [name for name, limit in limits if limit is None],
     }
-    found |= _others(question, asked, processes, tell)
+    document |= _others(question, models_and_chips, processes, tell)
     if others:
         tell(f"the best with {', '.join(others)}")
-        found["instead"] = [asdict(instead(question, text, processes)) for text in others]
+        document["instead"] = [asdict(instead(question, text, processes)) for text in others]
     if constants:
-        found["deciding"] = [asdict(one) for one in deciding(question, processes, tell)]
+        document["deciding"] = [asdict(row) for row in deciding(question, processes, tell)]
     if with_ranges:
-        found["ranges"] = [asdict(one) for one in ranges(question, processes, tell)]
+        document["ranges"] = [asdict(row) for row in ranges(question, processes, tell)]
     if error is not None:
         tell(f"every constant lower by {error:.0%}")
-        found["worst_case"] = asdict(worst_case(question, error, processes))
-    return found
+        document["worst_case"] = asdict(worst_case(question, error, processes))
+    return document

@@ -46,8 +46,8 @@ def _sram(node: Technology, factor: float) -> Technology:
 
 
 def _interfaces(node: Technology, factor: float) -> Technology:
-    def stacked(own: InterfaceAreas) -> InterfaceAreas:
-        return replace(own, stack_mm2=own.stack_mm2 * factor)
+    def stacked(interface: InterfaceAreas) -> InterfaceAreas:
+        return replace(interface, stack_mm2=interface.stack_mm2 * factor)
 
     area = node.area
     return replace(
@@ -120,8 +120,8 @@ def changed_answer(
 
 
 def _side(question: Question, best: Callable[[float], Winner | None], sign: float) -> Side:
-    def same(found: Winner | None) -> bool:
-        return found is not None and found.identity == question.identity
+    def same(winner: Winner | None) -> bool:
+        return winner is not None and winner.identity == question.identity
 
     first = best(sign * FIRST)
     won = -1.0 if first is None else gain(question.score, first.score)
@@ -141,7 +141,7 @@ def deciding(question: Question, processes: int, tell: Callable[[str], None]) ->
     clocks."""
     if not question.job.space.technology.sets_clock:
         return []
-    found = []
+    rows = []
     for constant in CONSTANTS:
 
         def best(change: float, constant: Constant = constant) -> Winner | None:
@@ -149,5 +149,5 @@ def deciding(question: Question, processes: int, tell: Callable[[str], None]) ->
             return changed_answer(question, constant, 1.0 + change, processes)
 
         sides = (_side(question, best, -1.0), _side(question, best, 1.0))
-        found.append(Deciding(constant.name, constant.basis, *sides))
-    return sorted(found, key=lambda one: (one.least, -max(abs(one.less.gain), abs(one.more.gain))))
+        rows.append(Deciding(constant.name, constant.basis, *sides))
+    return sorted(rows, key=lambda row: (row.least, -max(abs(row.less.gain), abs(row.more.gain))))

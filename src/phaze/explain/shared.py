@@ -62,10 +62,10 @@ def _spanned(span: Span) -> str:
     return f"{low if span.same else f'{low} to {high}'} {unit or name}"
 
 
-def _differing(one: Axis) -> str:
-    low, high = amount(one.axis, one.values[0][0]), amount(one.axis, one.values[-1][0])
-    mostly = "" if one.usual is None else f" (mostly {amount(one.axis, one.usual)})"
-    return f"{axis_name(one.axis)} {low} to {high}{mostly}"
+def _differing(axis: Axis) -> str:
+    low, high = amount(axis.axis, axis.values[0][0]), amount(axis.axis, axis.values[-1][0])
+    mostly = "" if axis.usual is None else f" (mostly {amount(axis.axis, axis.usual)})"
+    return f"{axis_name(axis.axis)} {low} to {high}{mostly}"
 
 
 def near_words(within: float, count: int, axes: Sequence[Axis], spans: Sequence[Span]) -> str:
@@ -76,14 +76,14 @@ def near_words(within: float, count: int, axes: Sequence[Axis], spans: Sequence[
         return f"No other chip is within {share}."
     macs = [_spanned(span) for span in spans if span.same and span.name == "MACs"]
     shared = [
-        f"{axis_name(one.axis)} {amount(one.axis, one.values[0][0])}"
-        for one in axes
-        if len(one.values) == 1
+        f"{axis_name(axis.axis)} {amount(axis.axis, axis.values[0][0])}"
+        for axis in axes
+        if len(axis.values) == 1
     ]
-    differing = [_differing(one) for one in axes if len(one.values) > 1 and not one.free]
-    free = [axis_name(one.axis) for one in axes if one.free]
-    said = [f"all have {_listed([*macs, *shared])}"] if macs or shared else []
-    said += [f"they differ in {_listed(differing)}"] if differing else []
-    said += [f"any value will do of {_listed(free)}"] if free else []
-    said.append(_listed([_spanned(span) for span in spans if span.name != "MACs"]))
-    return f"{count:,} chips are within {share}: {'; '.join(said)}."
+    differing = [_differing(axis) for axis in axes if len(axis.values) > 1 and not axis.free]
+    free = [axis_name(axis.axis) for axis in axes if axis.free]
+    clauses = [f"all have {_listed([*macs, *shared])}"] if macs or shared else []
+    clauses += [f"they differ in {_listed(differing)}"] if differing else []
+    clauses += [f"any value will do of {_listed(free)}"] if free else []
+    clauses.append(_listed([_spanned(span) for span in spans if span.name != "MACs"]))
+    return f"{count:,} chips are within {share}: {'; '.join(clauses)}."

@@ -82,21 +82,23 @@ def _values(document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a plan's document; recompute is that of all its stages, or ``by stage``."""
     modes = sorted({str(stage["recompute"]) for stage in document["stages"]})
     recompute = modes[0] if len(modes) == 1 else "by stage"
-    own = {
+    values = {
         "recompute": recompute,
         "attention": document["attention"],
         "family": document.get("family"),
     }
     context, expert = int(document.get("context", 1)), int(document.get("expert", 1))
-    own |= {
+    values |= {
         "context": context,
         "context_way": document.get("context_way", "ring") if context > 1 else "ring",
     }
-    own |= {
+    values |= {
         "expert": expert,
         "expert_tensor": document.get("expert_tensor", 1) if expert > 1 else None,
     }
-    return {key: document[key] for key in SHARED} | own | {"shard": document.get("shard") or None}
+    return (
+        {key: document[key] for key in SHARED} | values | {"shard": document.get("shard") or None}
+    )
 
 
 def _words(part: str, values: Mapping[str, Any]) -> str:
@@ -145,22 +147,22 @@ def _priced(
 
 
 def steps_between(
-    launched: Launched, given: Mapping[str, Any], best: Mapping[str, Any], basis: Basis
+    launched: Launched, launched_plan: Mapping[str, Any], best: Mapping[str, Any], basis: Basis
 ) -> list[Step]:
     """The differences in order, with what each is worth."""
-    memo, mine, theirs = Memo(), _values(given), _values(best)
-    steps, now_s, waiting = [], float(given["batch_s"]), list[str]()
+    memo, mine, theirs = Memo(), _values(launched_plan), _values(best)
+    steps, now_s, waiting = [], float(launched_plan["batch_s"]), list[str]()
     changes: dict[str, Any] = {}
     for part, keys in PARTS:
         if all(mine[key] == theirs[key] for key in keys):
             continue
-        own = {key: theirs[key] for key in keys}
-        changes |= own
+        changed = {key: theirs[key] for key in keys}
+        changes |= changed
         waiting.append(part)
         priced = _priced(launched, changes, basis, memo)
         if priced is None:
             continue
-        alone = _priced(launched, own, basis, memo)
+        alone = _priced(launched, changed, basis, memo)
         steps.append(_step(waiting, mine, theirs, alone, (now_s - priced[0], priced[1])))
         now_s, waiting = priced[0], []
     left_s = now_s - float(best["batch_s"])
@@ -190,17 +192,17 @@ def _lines(document: Mapping[str, Any], framework: Framework) -> dict[str, Line]
 
 
 def flag_changes(
-    given: Mapping[str, Any], best: Mapping[str, Any], framework: str
+    launched_plan: Mapping[str, Any], best: Mapping[str, Any], framework: str
 ) -> dict[str, Any]:
     """Flags that the best plan has otherwise, by name; or why the framework cannot launch one of
     them.
 
-    ``given`` or ``best`` is None where that side has no such flag, an empty text where it is a
+    ``launched_plan`` or ``best`` is None where that side has no such flag, an empty text where it is a
     switch.
     """
     launching = BY_KEY["megatron" if framework == "run" else framework]
     sides = []
-    for side, document in (("given", given), ("best", best)):
+    for side, document in (("given", launched_plan), ("best", best)):
         try:
             sides.append(_lines(document, launching))
         except InputError as fault:
@@ -224,14 +226,16 @@ def flag_changes(
 
 def against_document(launched: Launched, best: Mapping[str, Any], basis: Basis) -> dict[str, Any]:
     """The key ``against`` of a plan's document: the given plan beside the best one."""
-    given = given_document(launched, basis)
+    launched_plan = given_document(launched, basis)
     return {
         "source": launched.where,
         "framework": launched.framework,
-        "plan": given,
-        "gain": float(given["batch_s"]) / float(best["batch_s"]) - 1,
-        "differences": [step.document() for step in steps_between(launched, given, best, basis)],
-        "flags": flag_changes(given, best, launched.framework),
+        "plan": launched_plan,
+        "gain": float(launched_plan["batch_s"]) / float(best["batch_s"]) - 1,
+        "differences": [
+            step.document() for step in steps_between(launched, launched_plan, best, basis)
+        ],
+        "flags": flag_changes(launched_plan, best, launched.framework),
         "not_read": list(launched.not_read),
         "assumed": list(launched.assumed),
     }

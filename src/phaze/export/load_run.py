@@ -18,8 +18,8 @@ from phaze.study.load import Question, question_in
 from phaze.study.resolved import resolved
 
 
-def run_of(folder: Path, asked: Question | None = None) -> Run:
-    """A finished run; refused where its study is not the one of its result. ``asked``: its
+def run_of(folder: Path, current: Question | None = None) -> Run:
+    """A finished run; refused where its study is not the one of its result. ``current``: its
     question, where the process that opens it has just asked it; one that names files is read again
     from the folder."""
     if not (folder / RESULT).exists():
@@ -27,7 +27,7 @@ def run_of(folder: Path, asked: Question | None = None) -> Run:
             str(folder), "there is no finished run here", "give the folder of one, or search first"
         )
     result = read_result(folder)
-    question = question_in(folder) if asked is None or asked.files else asked
+    question = question_in(folder) if current is None or current.files else current
     job = question.job
     if job.digest != result["study_digest"]:
         where = str(folder / STUDY)
@@ -36,15 +36,15 @@ def run_of(folder: Path, asked: Question | None = None) -> Run:
         )
     journal = folder / JOURNAL
     study, _ = read_text(str(folder / STUDY))
-    opened, closed, evaluated = rows_in(journal, job.space)
-    require_of_job(result, job, opened, str(folder / RESULT))
-    if len(closed) != len(opened):
+    chips, closed, evaluated = rows_in(journal, job.space)
+    require_of_job(result, job, chips, str(folder / RESULT))
+    if len(closed) != len(chips):
         raise InputError(
             str(journal), f"it has {len(closed):,} chips of its space", "search again to end it"
         )
-    require_closed(journal, closed, evaluated, len(opened))
+    require_closed(journal, closed, evaluated, len(chips))
     require_evaluated(journal, evaluated, job)
-    settings = [one.row for one in resolved(question.study, job)]
+    settings = [setting.row for setting in resolved(question.study, job)]
     return Run(
         job,
         result,
@@ -52,7 +52,7 @@ def run_of(folder: Path, asked: Question | None = None) -> Run:
         evaluated,
         complete_text(study, question.files),
         str(folder),
-        opened,
+        chips,
         settings,
     )
 

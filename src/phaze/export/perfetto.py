@@ -18,20 +18,20 @@ MOST = 40_000
 
 def _named(process: int, name: str, threads: Sequence[str]) -> Iterator[dict[str, Any]]:
     yield {"ph": "M", "name": "process_name", "pid": process, "args": {"name": name}}
-    for at, thread in enumerate(threads, start=1):
+    for index, thread in enumerate(threads, start=1):
         yield {
             "ph": "M",
             "name": "thread_name",
             "pid": process,
-            "tid": at,
+            "tid": index,
             "args": {"name": thread},
         }
         yield {
             "ph": "M",
             "name": "thread_sort_index",
             "pid": process,
-            "tid": at,
-            "args": {"sort_index": at},
+            "tid": index,
+            "args": {"sort_index": index},
         }
 
 
@@ -47,15 +47,21 @@ def _event(
 def _pipeline(process: int, name: str, flow: Pipeline) -> Iterator[dict[str, Any]]:
     stages, pieces = flow.forward_s.shape
     shown = max(1, MOST // (2 * stages) // 2)
-    kept = [k for k in range(pieces) if k < shown or k >= pieces - shown]
+    shown_numbers = [k for k in range(pieces) if k < shown or k >= pieces - shown]
     what = "microbatches" if flow.chunks == 1 else "pieces of microbatches"
-    left = "" if len(kept) == pieces else f", {pieces - len(kept)} {what} in the middle left out"
+    left = (
+        ""
+        if len(shown_numbers) == pieces
+        else f", {pieces - len(shown_numbers)} {what} in the middle left out"
+    )
     yield from _named(
-        process, f"{name}: pipeline of one replica{left}", [f"stage {at}" for at in range(stages)]
+        process,
+        f"{name}: pipeline of one replica{left}",
+        [f"stage {index}" for index in range(stages)],
     )
     for kind, starts, lengths in flow.passes:
         for stage in range(stages):
-            for number in kept:
+            for number in shown_numbers:
                 start, length = float(starts[stage, number]), float(lengths[stage])
                 yield _event(
                     process, stage + 1, f"{kind} {flow.numbered(number)}", kind, start, length

@@ -28,13 +28,13 @@ def steps(values: Floats) -> Integers:
 def beaten(points: Integers, numbers: Integers, others: Integers, their: Integers) -> Flags:
     """Which of ``others`` [metrics, others] some of ``points`` [metrics, points] beats; both in
     steps."""
-    beaten_there = np.zeros(others.shape[1], np.bool_)
+    flags = np.zeros(others.shape[1], np.bool_)
     for index in range(points.shape[1]):
         point = points[:, index][:, None]
         below = (point <= others).all(axis=0)
         same = below & (point == others).all(axis=0)
-        beaten_there |= below & ~(same & (numbers[index] >= their))
-    return beaten_there
+        flags |= below & ~(same & (numbers[index] >= their))
+    return flags
 
 
 def closed(
@@ -45,10 +45,10 @@ def closed(
     if gap == 0.0:
         return beaten(points, numbers, steps(lower), their)
     raised = steps(np.where(run[:, None], lower / (1 - gap), lower))
-    closed_there = np.zeros(lower.shape[1], np.bool_)
+    flags = np.zeros(lower.shape[1], np.bool_)
     for index in range(points.shape[1]):
-        closed_there |= (points[:, index][:, None] <= raised).all(axis=0)
-    return closed_there
+        flags |= (points[:, index][:, None] <= raised).all(axis=0)
+    return flags
 
 
 def undominated(values: Floats, numbers: Integers) -> Integers:

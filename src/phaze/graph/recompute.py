@@ -107,14 +107,14 @@ def needed_again(layer: Layer) -> OperatorGraph:
     start = {
         op.id for op in layer.forward.operators if read & {access.tensor for access in op.writes}
     }
-    kept = closure(list(layer.forward.edges()), start, False)
-    operators = tuple(op for op in layer.forward.operators if op.id in kept)
-    taken = {access.tensor for op in operators for access in op.reads}
-    made = {access.tensor for op in operators for access in op.writes}
-    touched = taken | made
+    needed = closure(list(layer.forward.edges()), start, False)
+    operators = tuple(op for op in layer.forward.operators if op.id in needed)
+    consumed = {access.tensor for op in operators for access in op.reads}
+    written = {access.tensor for op in operators for access in op.writes}
+    touched = consumed | written
     return OperatorGraph(
         tensors=tuple(tensor for tensor in layer.forward.tensors if tensor.id in touched),
         operators=operators,
-        inputs=tuple(id_ for id_ in layer.forward.inputs if id_ in taken),
-        outputs=tuple(sorted(made & read)),
+        inputs=tuple(id_ for id_ in layer.forward.inputs if id_ in consumed),
+        outputs=tuple(sorted(written & read)),
     )

@@ -48,10 +48,10 @@ class ChipRow:
 def _value(text: str) -> Any:
     """A number where it is one, else the text itself, such as ``1.5 GHz``."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return found if isinstance(found, int | float | bool) else text
+    return value if isinstance(value, int | float | bool) else text
 
 
 def _count(row: Mapping[str, str], key: str, where: str) -> int | None:

@@ -27,9 +27,9 @@ def _found_chip(folder: str) -> ChipToCompare:
     """The chip that a search found, on its own links where its space had them as an axis."""
     space = question_in(Path(folder)).job.space
     wanted = read_result(Path(folder))["chip"]
-    opened = reopened(space, np.array([wanted["number"]], np.int64))
-    place = place_of(opened, wanted["number"], str(Path(folder) / RESULT))
-    return ChipToCompare(opened.chip(place, wanted["hbm_bytes"]), space.own_links)
+    chips = reopened(space, np.array([wanted["number"]], np.int64))
+    place = place_of(chips, wanted["number"], str(Path(folder) / RESULT))
+    return ChipToCompare(chips.chip(place, wanted["hbm_bytes"]), space.own_links)
 
 
 def named_chip(name: str, job: SearchJob, where: str = "--chip") -> Chip:
@@ -41,8 +41,8 @@ def named_chip(name: str, job: SearchJob, where: str = "--chip") -> Chip:
 
 
 def _experts(job: SearchJob) -> dict[str, tuple[int, int, int]]:
-    found = {task.name: ZOO[task.name].experts for task in job.models if task.name in ZOO}
-    return {name: split for name, split in found.items() if split is not None}
+    splits = {task.name: ZOO[task.name].experts for task in job.models if task.name in ZOO}
+    return {name: split for name, split in splits.items() if split is not None}
 
 
 def compared(
@@ -65,8 +65,8 @@ def compared(
     ]
     # The baseline is there anyway, and a chip that is named twice is one chip.
     others = [chip for place, chip in enumerate(named) if chip not in [base, *named[:place]]]
-    given = [] if rows_of is None else chip_rows(rows_of, [task.name for task in job.models])
-    others += [ChipToCompare(chip_of_row(row, job)) for row in given]
-    plans = [None] * (1 + len(others) - len(given)) + [row.plan for row in given]
+    listed = [] if rows_of is None else chip_rows(rows_of, [task.name for task in job.models])
+    others += [ChipToCompare(chip_of_row(row, job)) for row in listed]
+    plans = [None] * (1 + len(others) - len(listed)) + [row.plan for row in listed]
     rows = compare(job, candidates_of(job, [base, *others], common), _experts(job), plans)
     return compare_document(job, rows, base.chip.name, common)

@@ -30,7 +30,9 @@ def _with_short_names(
         if not isinstance(entry, dict) or "graphs" not in entry:
             models.append(entry)
             continue
-        names = [f"{entry['name']}-{at}.graph.json" for at, _ in enumerate(entry["graphs"], 1)]
+        names = [
+            f"{entry['name']}-{number}.graph.json" for number, _ in enumerate(entry["graphs"], 1)
+        ]
         texts = [files.get(path) for path in entry["graphs"]]
         if any(text is None for text in texts) or set(names) & set(files):
             models.append(entry)
@@ -54,11 +56,11 @@ def _with_short_names(
 def complete_text(study: str, files: Mapping[str, str]) -> str:
     """The text of a run's study (TOML) with ``files``, the texts of all that it names, in it."""
     raw = tomllib.loads(study)
-    held = {**raw.pop("files", {}), **files}
-    if not held:
+    texts = {**raw.pop("files", {}), **files}
+    if not texts:
         return study
-    raw, held = _with_short_names(raw, held)
+    raw, texts = _with_short_names(raw, texts)
     lines = [
-        f"{json.dumps(path, ensure_ascii=False)} = {_text(text)}" for path, text in held.items()
+        f"{json.dumps(path, ensure_ascii=False)} = {_text(text)}" for path, text in texts.items()
     ]
     return f"{toml_text(raw)}\n[files]\n" + "\n".join(lines) + "\n"

@@ -55,9 +55,9 @@ class Question:
     graphs: str
     files: Mapping[str, str]
 
-    def fronted(self, asked: Mapping[str, Any]) -> "Question":
+    def fronted(self, wanted: Mapping[str, Any]) -> "Question":
         """The question of a front: what it weighs and its limits belong to it."""
-        problem = {**self.problem, "front": dict(asked)}
+        problem = {**self.problem, "front": dict(wanted)}
         return replace(
             self, job=replace(self.job, digest=documents.digest(problem)), problem=problem
         )
@@ -82,24 +82,26 @@ def question_of(
     """A study resolved, every file that it names read once by ``reader``; nothing is searched
     yet."""
     recorder = Recorder(reader)
-    kept = with_texts(study.files, recorder)
-    space, goal = space_of(study, kept), study.objective
-    training = training_of(study, space, kept)
+    recorded = with_texts(study.files, recorder)
+    space, goal = space_of(study, recorded), study.objective
+    training = training_of(study, space, recorded)
     tables = list(enumerate(study.tables()))
-    for at, table in tables:
+    for index, table in tables:
         if table.model is not None:
             raise InputError(
-                f"models[{at}].model",
+                f"models[{index}].model",
                 f"'{table.model}' is not traced yet",
                 "run phaze search STUDY",
             )
-    tasks = [model_task(table, study, training, f"models[{at}]", kept) for at, table in tables]
+    tasks = [
+        model_task(table, study, training, f"models[{index}]", recorded) for index, table in tables
+    ]
     models, cluster = (
         [[graph.model for graph in task.graphs] for task in tasks],
         training.machine.cluster,
     )
     named = baseline_name(study, space)
-    baseline = space.chip_named(named, kept)
+    baseline = space.chip_named(named, recorded)
     if not space.own_links and not states_links(study.cluster, cluster):
         require_links(baseline, named, cluster, "objective.baseline")
     job = SearchJob(
@@ -114,7 +116,7 @@ def question_of(
         limit_s,
         baseline,
         cluster,
-        _budget(study, kept),
+        _budget(study, recorded),
         study.rules,
     )
     problem, graphs = stated(job, study, models)
@@ -136,7 +138,7 @@ def question_in(folder: Path, front: Mapping[str, Any] | None = None) -> Questio
     """The question of a run, or of a front that weighs ``front``, from the files of its folder
     alone."""
     text, where = read_text(str(folder / STUDY))
-    found = question_of(
+    question = question_of(
         study_of(documents.parse(text, "toml", where), where), reader=reader_of(folder)
     )
-    return found if front is None else found.fronted(front)
+    return question if front is None else question.fronted(front)

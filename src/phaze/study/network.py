@@ -24,12 +24,12 @@ def _level(level: Level, changes: LevelChanges, where: str) -> Level:
             f"level {level.name} is a torus of {shape}",
             "give a cluster file of its own",
         )
-    found = level
+    changed = level
     if changes.bandwidth is not None:
-        found = replace(found, bandwidth_bytes_per_s=changes.bandwidth, of_chip=False)
+        changed = replace(changed, bandwidth_bytes_per_s=changes.bandwidth, of_chip=False)
     if changes.latency is not None:
-        found = replace(found, latency_s=changes.latency)
-    return found if changes.size is None else replace(found, size=changes.size)
+        changed = replace(changed, latency_s=changes.latency)
+    return changed if changes.size is None else replace(changed, size=changes.size)
 
 
 def changed_cluster(cluster: Cluster, table: ClusterTable) -> Cluster:

@@ -33,14 +33,16 @@ def _points(study: StudyFile, table: ModelTable, facts: Facts, origin: Origin) -
     """Every rank that the study asks for."""
     training = study.training
     length = facts.length(training.sequence if table.sequence is None else table.sequence)
-    asked = training.sequence_parallel
+    spreads = training.sequence_parallel
     return [
         Point(width, microbatch, length, attention, spread and width > 1)
         for attention in _attentions(study, origin)
         for microbatch in sorted(set(training.microbatches))
         for width in table.widths or facts.widths
         for spread in (
-            (False, True) if asked == "best" and width > 1 and facts.shards else (asked is True,)
+            (False, True)
+            if spreads == "best" and width > 1 and facts.shards
+            else (spreads is True,)
         )
     ]
 
@@ -49,11 +51,11 @@ def _kept(
     points: list[Point], failed: Mapping[Point, InputError], table: ModelTable
 ) -> list[Point]:
     """The points that the model has; a width that the study names must be among them."""
-    kept = [point for point in dict.fromkeys(points) if point not in failed]
-    lost = {point.tensor for point in points} - {point.tensor for point in kept}
-    if not kept or (table.widths is not None and lost):
-        raise failed[min(point for point in failed if not kept or point.tensor in lost)]
-    return kept
+    points_left = [point for point in dict.fromkeys(points) if point not in failed]
+    lost = {point.tensor for point in points} - {point.tensor for point in points_left}
+    if not points_left or (table.widths is not None and lost):
+        raise failed[min(point for point in failed if not points_left or point.tensor in lost)]
+    return points_left
 
 
 def _place(table: ModelTable, origin: Origin) -> str:
@@ -76,27 +78,27 @@ def _graphs(
             where, f"'{table.model}' is a built-in name", "give it as the model's name"
         )
     points = _points(study, table, supply.facts, origin)
-    kept = _kept(points, supply.prepare(points, watch), table)
+    points_left = _kept(points, supply.prepare(points, watch), table)
     degrees = degrees_of(study.training)
     if degrees[:2] != ([1], [1]):
-        return _shared_graphs(supply, kept, degrees)
+        return _shared_graphs(supply, points_left, degrees)
     if isinstance(supply, ModuleSupply):
-        return [supply.file(supply.model(point)) for point in kept]
-    return [supply.file(point) for point in kept]
+        return [supply.file(supply.model(point)) for point in points_left]
+    return [supply.file(point) for point in points_left]
 
 
 def _shared_graphs(supply: Supply, points: list[Point], degrees: Degrees) -> list[str]:
     """The files of ranks that share sequences and experts, at every point and degree that the model
     can have."""
-    refusals, found = Refusals(), list[str]()
+    refusals, graph_files = Refusals(), list[str]()
     for point in points:
         load = supply_at(supply, point)
         for parallel in parallels(point.tensor, *degrees):
             rank = partial(parallel_rank, load, parallel, point.sequence, point.sequence_parallel)
             model = refusals.attempted(parallel, rank)
-            found += [] if model is None else [graph_file(model)]
+            graph_files += [] if model is None else [graph_file(model)]
     refusals.require()
-    return found
+    return graph_files
 
 
 def _named(entry: Any) -> tuple[Any, ModuleSupply | None]:
@@ -150,16 +152,18 @@ def with_own_models(
     if not any(isinstance(entry, dict) and "model" in entry for entry in entries):
         return dict(raw)
     study = study_of({**raw, "models": entries}, origin.where)
-    for at, (table, (_, module)) in enumerate(zip(study.tables(), named, strict=True)):
+    for index, (table, (_, module)) in enumerate(zip(study.tables(), named, strict=True)):
         if table.model is None:
             continue
-        where = f"{origin.where}: models[{at}]"
+        where = f"{origin.where}: models[{index}]"
         supply = module or supply_of(
             _place(table, origin), allow_code=origin.allow_code, where=where, fresh=fresh
         )
         graphs = _graphs(supply, study, table, origin, watch, where)
         stated = {
-            key: value for key, value in entries[at].items() if key not in ("model", "tensor_plan")
+            key: value
+            for key, value in entries[index].items()
+            if key not in ("model", "tensor_plan")
         }
-        entries[at] = {"name": table.name, **stated, "graphs": graphs}
+        entries[index] = {"name": table.name, **stated, "graphs": graphs}
     return {**raw, "models": entries}

@@ -27,7 +27,7 @@ def _value(text: str) -> Any:
 
 def with_settings(raw: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
     """``raw`` with each ``a.b=c`` put in; c is a TOML value, or else a text."""
-    found: dict[str, Any] = dict(raw)
+    values: dict[str, Any] = dict(raw)
     for setting in settings:
         path, equals, text = setting.partition("=")
         steps = [step.strip() for step in path.split(".")]
@@ -35,7 +35,7 @@ def with_settings(raw: Mapping[str, Any], settings: Sequence[str]) -> dict[str, 
             raise InputError(
                 f"--set {setting}", "this is not of the form a.b=c", "e.g. training.batch=2048"
             )
-        inner = found
+        inner = values
         for step in steps[:-1]:
             below = inner.get(step, {})
             if not isinstance(below, dict):
@@ -45,7 +45,7 @@ def with_settings(raw: Mapping[str, Any], settings: Sequence[str]) -> dict[str, 
             inner[step] = dict(below)
             inner = inner[step]
         inner[steps[-1]] = _value(text.strip())
-    return found
+    return values
 
 
 def given_paths(settings: Sequence[str]) -> frozenset[str]:

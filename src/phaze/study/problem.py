@@ -40,7 +40,9 @@ def space_document(space: Space) -> dict[str, Any]:
 
 def _model(task: ModelTask, part: str, graphs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     apart = {
-        one.name: getattr(task, one.name) for one in fields(task) if one.name not in TASK_APART
+        column.name: getattr(task, column.name)
+        for column in fields(task)
+        if column.name not in TASK_APART
     }
     heads = ("tensor", "microbatch", "sequence", "sequence_parallel", "attention", *store.DEGREES)
     stated = [
@@ -61,11 +63,15 @@ def stated(
     job: SearchJob, study: StudyFile, models: Sequence[Sequence[Model]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Problem and graphs of a job whose models have these graphs."""
-    graphs = [[store.plain(model) for model in own] for own in models]
-    rest = {one.name: getattr(job, one.name) for one in fields(job) if one.name not in JOB_APART}
+    graphs = [[store.plain(model) for model in of_model] for of_model in models]
+    rest = {
+        column.name: getattr(job, column.name)
+        for column in fields(job)
+        if column.name not in JOB_APART
+    }
     tables = [
-        _model(task, table.part, own)
-        for task, table, own in zip(job.models, study.tables(), graphs, strict=True)
+        _model(task, table.part, of_model)
+        for task, table, of_model in zip(job.models, study.tables(), graphs, strict=True)
     ]
     problem = {
         "schema": SCHEMA,

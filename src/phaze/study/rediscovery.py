@@ -165,7 +165,9 @@ def rediscovered(name: str, model: str) -> Rediscovered:
         ratio=value_on(task, chip, job.objective) / best.score,
         winner=winner.name,
         tflops_per_mm2=winner.peak_flops / figures.area_mm2 / 1e12,
-        densest_shipped=max(one.flops_per_mm2 for one in shipped_beside(figures.process).near)
+        densest_shipped=max(
+            product.flops_per_mm2 for product in shipped_beside(figures.process).near
+        )
         / 1e12,
         clusters=winner.clusters.count,
         accepted_at_tdp=refusal(chip) is None,

@@ -56,13 +56,13 @@ def _factor(unit: str) -> float:
 
 def _end(text: str, where: str) -> tuple[float, bool, str]:
     """A number, whether it is whole, and its unit."""
-    found = _END.fullmatch(text)
-    if found is None:
+    matched = _END.fullmatch(text)
+    if matched is None:
         raise InputError(
             where, f"'{text.strip()}' is not a number", "e.g. 1e9..1e12 or 16 GiB..128 GiB or 1,2,4"
         )
-    number = float(found[1])
-    return number, number.is_integer(), found[2] or ""
+    number = float(matched[1])
+    return number, number.is_integer(), matched[2] or ""
 
 
 def _range(text: str, count: int, where: str) -> list[tuple[float, bool, str]]:
@@ -83,8 +83,8 @@ def _range(text: str, count: int, where: str) -> list[tuple[float, bool, str]]:
         )
     whole = low_whole and high_whole
     values = [low * (high / low) ** (i / (count - 1)) for i in range(1, count - 1)]
-    kept = dict.fromkeys(float(round(v)) if whole else v for v in [low, *values, high])
-    return [(value, whole, unit) for value in kept]
+    rounded = dict.fromkeys(float(round(v)) if whole else v for v in [low, *values, high])
+    return [(value, whole, unit) for value in rounded]
 
 
 def _exact(value: float, whole: bool, unit: str) -> str:
@@ -102,14 +102,14 @@ def shown_value(value: Any) -> tuple[float, str] | None:
     """The number and the label of a value that a study has of the key that is swept; None where it
     is no value of a sweep."""
     (only,) = value if isinstance(value, list) and len(value) == 1 else [value]
-    found = (
+    matched = (
         None
         if isinstance(only, bool) or not isinstance(only, int | float | str)
         else _END.fullmatch(str(only))
     )
-    if found is None:
+    if matched is None:
         return None
-    number, unit = float(found[1]), found[2] or ""
+    number, unit = float(matched[1]), matched[2] or ""
     return number * _factor(unit), _shown(number, unit)
 
 
@@ -130,9 +130,9 @@ def _setting(raw: Mapping[str, Any], where: str, key: str, value: str) -> str:
 
 def over_of(text: str, raw: Mapping[str, Any], where: str, count: int = 9) -> SweepAxis:
     """The axis that ``--over TEXT`` names, every value of it checked against the study."""
-    key, equals, said = (part.strip() for part in text.partition("="))
+    key, equals, values_text = (part.strip() for part in text.partition("="))
     named = f"--over {text}"
-    if not equals or not key or not said:
+    if not equals or not key or not values_text:
         raise InputError(
             named,
             "this is not of the form key=low..high",
@@ -141,9 +141,9 @@ def over_of(text: str, raw: Mapping[str, Any], where: str, count: int = 9) -> Sw
     if not 2 <= count <= MOST_POINTS:
         raise InputError("--points", f"{count} points", f"give 2 to {MOST_POINTS}")
     values = (
-        _range(said, count, named)
-        if ".." in said
-        else [_end(part, named) for part in said.split(",")]
+        _range(values_text, count, named)
+        if ".." in values_text
+        else [_end(part, named) for part in values_text.split(",")]
     )
     points = []
     for value, whole, unit in values:

@@ -73,16 +73,16 @@ def best_of(value: float, shown: str, document: Mapping[str, Any]) -> Best:
     """The answer at a point, from the document of its search."""
     models = tuple(
         SweptModel(
-            one["name"],
-            one["throughput_per_s"],
-            one["plan"]["pipeline"],
-            one["plan"]["data"],
-            one["plan"]["tensor"],
-            one["microbatch"],
-            one["recompute"],
-            plan_words(one, one["plan"]),
+            model["name"],
+            model["throughput_per_s"],
+            model["plan"]["pipeline"],
+            model["plan"]["data"],
+            model["plan"]["tensor"],
+            model["microbatch"],
+            model["recompute"],
+            plan_words(model, model["plan"]),
         )
-        for one in document["models"]
+        for model in document["models"]
     )
     chip, score = document["chip"], document["objective"]["score"]
     gap, label = document["certificate"]["gap"], document["cluster"]["label"]
@@ -103,8 +103,8 @@ def best_of(value: float, shown: str, document: Mapping[str, Any]) -> Best:
 def regions(marks: Sequence[str | None]) -> tuple[SweepRegion, ...]:
     """Runs of equal marks; None marks no region. Names go by first appearance: A .. Z, AA .."""
     names: dict[str, str] = {}
-    found: list[SweepRegion] = []
-    for at, mark in enumerate(marks):
+    regions_so_far: list[SweepRegion] = []
+    for index, mark in enumerate(marks):
         if mark is None:
             continue
         if mark not in names:
@@ -113,11 +113,15 @@ def regions(marks: Sequence[str | None]) -> tuple[SweepRegion, ...]:
                 number, letter = number // 26 - 1, number % 26
                 name = chr(ord("A") + letter) + name
             names[mark] = name
-        if found and found[-1].last == at - 1 and found[-1].what == mark:
-            found[-1] = SweepRegion(names[mark], mark, found[-1].first, at)
+        if (
+            regions_so_far
+            and regions_so_far[-1].last == index - 1
+            and regions_so_far[-1].what == mark
+        ):
+            regions_so_far[-1] = SweepRegion(names[mark], mark, regions_so_far[-1].first, index)
         else:
-            found.append(SweepRegion(names[mark], mark, at, at))
-    return tuple(found)
+            regions_so_far.append(SweepRegion(names[mark], mark, index, index))
+    return tuple(regions_so_far)
 
 
 def _plans(best: Best) -> str | None:
@@ -154,26 +158,26 @@ def sweep(
 
     Models of one's own are traced as each point asks for them.
     """
-    found, shared = list[Best](), Shared()
-    for at, point in enumerate(over.points):
+    points, shared = list[Best](), Shared()
+    for index, point in enumerate(over.points):
         if tell is not None:
-            tell(at, len(over.points), point.shown)
-        own = with_own_models(with_settings(raw, [point.setting]), origin)
+            tell(index, len(over.points), point.shown)
+        values = with_own_models(with_settings(raw, [point.setting]), origin)
         try:
-            question = question_of(study_of(own, origin.where), reader=origin.reader)
-            place = folder / "points" / f"{at:03d}"
+            question = question_of(study_of(values, origin.where), reader=origin.reader)
+            place = folder / "points" / f"{index:03d}"
             done = run_in(
-                place, question.papers(toml_text(own)), question.job, engine, shared=shared
+                place, question.papers(toml_text(values)), question.job, engine, shared=shared
             )
-            found.append(best_of(point.number, point.shown, done.document))
+            points.append(best_of(point.number, point.shown, done.document))
         except InfeasibleError as fault:
-            found.append(
+            points.append(
                 Best(point.number, point.shown, None, None, None, None, None, (), str(fault))
             )
-    if all(best.chip is None for best in found):
+    if all(best.chip is None for best in points):
         raise InfeasibleError(
-            f"nothing is feasible at any point: {found[-1].problem}", {"schema": SCHEMA}
+            f"nothing is feasible at any point: {points[-1].problem}", {"schema": SCHEMA}
         )
-    document = document_of(str(raw.get("name", "sweep")), over.key, found)
+    document = document_of(str(raw.get("name", "sweep")), over.key, points)
     write_whole(folder / SWEEP, dumps(document, pretty=True) + "\n")
     return document

@@ -70,7 +70,7 @@ FORMAT = Format("phaze.sweep/1", SweepFile, "the best chip and placement along a
 
 
 def _best(point: SweepPoint) -> Best:
-    models = tuple(SweptModel(**one.model_dump()) for one in point.models)
+    models = tuple(SweptModel(**model.model_dump()) for model in point.models)
     return Best(
         **{**{name: getattr(point, name) for name in SweepPoint.model_fields}, "models": models}
     )
@@ -79,16 +79,16 @@ def _best(point: SweepPoint) -> Best:
 def _fault(file: SweepFile) -> tuple[str, str] | None:
     """Where a sweep contradicts itself, and how."""
     answered = [point for point in file.points if point.chip is not None]
-    for at, point in enumerate(file.points):
+    for index, point in enumerate(file.points):
         figures = (point.area_mm2, point.hbm_bytes, point.score, point.gap)
         if point.chip is None and (point.models or point.problem is None):
-            return f"points[{at}]", "it has no chip, and models or no problem"
+            return f"points[{index}]", "it has no chip, and models or no problem"
         if point.chip is not None and any(figure is None for figure in figures):
-            return f"points[{at}]", "it has a chip without its figures"
-        if point.chip is not None and [one.name for one in point.models] != [
-            one.name for one in answered[0].models
+            return f"points[{index}]", "it has a chip without its figures"
+        if point.chip is not None and [model.name for model in point.models] != [
+            model.name for model in answered[0].models
         ]:
-            return f"points[{at}].models", "they are not those of the other points"
+            return f"points[{index}].models", "they are not those of the other points"
     if not answered or not answered[0].models:
         return "points", "none has a chip and models"
     if any(a.value >= b.value for a, b in pairwise(file.points)):

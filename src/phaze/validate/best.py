@@ -45,14 +45,14 @@ class Beside:
 
 def jobs_of(rows: Iterable[MeasuredRun]) -> tuple[MeasuredRun, ...]:
     """The fastest run of every job, in the order in which jobs first appear."""
-    found: dict[tuple[Any, ...], MeasuredRun] = {}
+    fastest: dict[tuple[Any, ...], MeasuredRun] = {}
     for row in rows:
         if row.seconds is None:
             continue
-        known = found.get(row.group)
-        if known is None or known.seconds is None or row.seconds < known.seconds:
-            found[row.group] = row
-    return tuple(found.values())
+        before = fastest.get(row.group)
+        if before is None or before.seconds is None or row.seconds < before.seconds:
+            fastest[row.group] = row
+    return tuple(fastest.values())
 
 
 def _job(row: MeasuredRun, basis: Basis) -> Job:
@@ -89,33 +89,33 @@ def beside(row: MeasuredRun, basis: Basis, memo: Memo) -> Beside:
     return Beside(run, best if best.plan is not None else None)
 
 
-def best_document(found: Sequence[Beside]) -> list[dict[str, Any]]:
+def best_document(jobs: Sequence[Beside]) -> list[dict[str, Any]]:
     """The jobs as plain values."""
     return [
         {
-            "id": one.run.row.id,
-            "run": {**one.run.row.run["plan"], **one.run.chosen},
-            "measured_s": one.run.row.seconds,
-            "predicted_s": one.run.seconds,
-            "best": None if one.best is None else plan_of(one.best),
-            "best_s": one.best_s,
-            "gain": one.gain,
+            "id": job.run.row.id,
+            "run": {**job.run.row.run["plan"], **job.run.chosen},
+            "measured_s": job.run.row.seconds,
+            "predicted_s": job.run.seconds,
+            "best": None if job.best is None else plan_of(job.best),
+            "best_s": job.best_s,
+            "gain": job.gain,
         }
-        for one in found
+        for job in jobs
     ]
 
 
-def plan_of(one: Candidate) -> dict[str, Any]:
+def plan_of(candidate: Candidate) -> dict[str, Any]:
     """The degrees of a candidate's plan; ``recompute`` by stage, equal ones once."""
-    if one.plan is None:
+    if candidate.plan is None:
         return {}
-    modes = list(dict.fromkeys(stage.recompute for stage in one.plan.stages))
+    modes = list(dict.fromkeys(stage.recompute for stage in candidate.plan.stages))
     return {
-        "tensor": one.model.tensor,
-        "pipeline": len(one.plan.stages),
-        "data": one.plan.data,
-        "microbatch": one.microbatch,
-        "chunks": one.plan.chunks,
+        "tensor": candidate.model.tensor,
+        "pipeline": len(candidate.plan.stages),
+        "data": candidate.plan.data,
+        "microbatch": candidate.microbatch,
+        "chunks": candidate.plan.chunks,
         "recompute": "/".join(map(str, modes)),
-        "sequence_parallel": one.sequence_parallel,
+        "sequence_parallel": candidate.sequence_parallel,
     }

@@ -32,11 +32,11 @@ class Compared:
     left_out: tuple[tuple[MeasuredRun, str], ...] = ()
 
 
-def _score(found: Sequence[Prediction], quantity: Quantity) -> Score:
+def _score(predictions: Sequence[Prediction], quantity: Quantity) -> Score:
     return score(
-        [getattr(one.row, quantity) for one in found],
-        [getattr(one, quantity) for one in found],
-        [one.row.group for one in found],
+        [getattr(prediction.row, quantity) for prediction in predictions],
+        [getattr(prediction, quantity) for prediction in predictions],
+        [prediction.row.group for prediction in predictions],
     )
 
 
@@ -53,21 +53,21 @@ class WrongChoice:
     best_error: float
 
 
-def wrong_choices(found: Sequence[Prediction]) -> tuple[WrongChoice, ...]:
+def wrong_choices(predictions: Sequence[Prediction]) -> tuple[WrongChoice, ...]:
     """Where the plan predicted best was measured slower than another of its group, the greatest
     loss first."""
     groups: dict[Hashable, list[Prediction]] = {}
-    for one in found:
-        if not one.row.free and one.row.seconds is not None:
-            groups.setdefault(one.row.group, []).append(one)
+    for prediction in predictions:
+        if not prediction.row.free and prediction.row.seconds is not None:
+            groups.setdefault(prediction.row.group, []).append(prediction)
     wrong = []
-    for own in groups.values():
-        chosen, best = min(own, key=lambda p: p.seconds), min(own, key=_measured)
+    for group in groups.values():
+        chosen, best = min(group, key=lambda p: p.seconds), min(group, key=_measured)
         if _measured(chosen) > _measured(best):
             lost = _measured(chosen) / _measured(best) - 1
             wrong.append(
                 WrongChoice(
-                    len(own),
+                    len(group),
                     chosen.row.id,
                     best.row.id,
                     lost,
@@ -75,25 +75,25 @@ def wrong_choices(found: Sequence[Prediction]) -> tuple[WrongChoice, ...]:
                     best.error or 0.0,
                 )
             )
-    return tuple(sorted(wrong, key=lambda one: -one.lost))
+    return tuple(sorted(wrong, key=lambda choice: -choice.lost))
 
 
-def _measured(one: Prediction) -> float:
-    return one.row.seconds or 0.0
+def _measured(prediction: Prediction) -> float:
+    return prediction.row.seconds or 0.0
 
 
-def scores_of(found: Sequence[Prediction]) -> dict[tuple[Quantity, bool], Score]:
+def scores_of(predictions: Sequence[Prediction]) -> dict[tuple[Quantity, bool], Score]:
     """The scores of each quantity that was measured, stated and free rows apart."""
     scores = {}
     for quantity in QUANTITIES:
         for free in (False, True):
-            own = [
+            measured = [
                 p
-                for p in found
+                for p in predictions
                 if bool(p.row.free) == free and getattr(p.row, quantity) is not None
             ]
-            if own:
-                scores[quantity, free] = _score(own, quantity)
+            if measured:
+                scores[quantity, free] = _score(measured, quantity)
     return scores
 
 
@@ -101,30 +101,30 @@ def compare(
     name: str, title: str, rows: Sequence[MeasuredRun], basis: Basis, memo: Memo
 ) -> Compared:
     """Every row of a set predicted, and the set scored."""
-    found: list[Prediction] = []
+    predictions: list[Prediction] = []
     left_out: list[tuple[MeasuredRun, str]] = []
     for row in rows:
         try:
-            found.append(predict(row, basis, memo))
+            predictions.append(predict(row, basis, memo))
         except NotPricedError as fault:
             left_out.append((row, fault.problem))
-    return Compared(name, title, tuple(found), scores_of(found), tuple(left_out))
+    return Compared(name, title, tuple(predictions), scores_of(predictions), tuple(left_out))
 
 
-def _row_document(one: Prediction) -> dict[str, Any]:
+def _row_document(prediction: Prediction) -> dict[str, Any]:
     return {
-        "id": one.row.id,
-        "plan": {**one.row.run["plan"], **one.chosen},
-        "free": list(one.row.free),
-        "measured_s": one.row.seconds,
-        "predicted_s": one.seconds,
-        "error": one.error,
-        "measured_memory_bytes": one.row.memory_bytes,
-        "predicted_memory_bytes": one.memory_bytes,
-        "memory_error": one.memory_error,
-        "fits": one.fits,
-        "fitted_in_bytes": one.row.fits_bytes,
-        "source": one.row.source,
+        "id": prediction.row.id,
+        "plan": {**prediction.row.run["plan"], **prediction.chosen},
+        "free": list(prediction.row.free),
+        "measured_s": prediction.row.seconds,
+        "predicted_s": prediction.seconds,
+        "error": prediction.error,
+        "measured_memory_bytes": prediction.row.memory_bytes,
+        "predicted_memory_bytes": prediction.memory_bytes,
+        "memory_error": prediction.memory_error,
+        "fits": prediction.fits,
+        "fitted_in_bytes": prediction.row.fits_bytes,
+        "source": prediction.row.source,
     }
 
 
@@ -134,16 +134,16 @@ def document_of(compared: Sequence[Compared], basis: Basis) -> dict[str, Any]:
         "basis": basis,
         "sets": [
             {
-                "name": one.name,
-                "title": one.title,
+                "name": run_set.name,
+                "title": run_set.title,
                 "scores": [
-                    {"quantity": quantity, "free": free, **asdict(found)}
-                    for (quantity, free), found in one.scores.items()
+                    {"quantity": quantity, "free": free, **asdict(run_score)}
+                    for (quantity, free), run_score in run_set.scores.items()
                 ],
-                "wrong_choices": [asdict(wrong) for wrong in wrong_choices(one.predictions)],
-                "rows": [_row_document(prediction) for prediction in one.predictions],
-                "left_out": [{"id": row.id, "reason": reason} for row, reason in one.left_out],
+                "wrong_choices": [asdict(wrong) for wrong in wrong_choices(run_set.predictions)],
+                "rows": [_row_document(prediction) for prediction in run_set.predictions],
+                "left_out": [{"id": row.id, "reason": reason} for row, reason in run_set.left_out],
             }
-            for one in compared
+            for run_set in compared
         ],
     }

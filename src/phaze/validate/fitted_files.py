@@ -32,12 +32,12 @@ def fitted_texts(
     run: Mapping[str, Any], job: RunJob, fitted: Sequence[Fitted], source: str
 ) -> dict[str, str]:
     """The texts of the files, by kind (chip, cluster, stack)."""
-    found = {}
-    for kind, made in (("chip", _chip), ("cluster", _cluster), ("stack", _stack)):
-        own = [one for one in fitted if one.file == kind]
-        if own:
-            found[kind] = toml_text(made(run, job, own, source))
-    return found
+    texts = {}
+    for kind, table_of in (("chip", _chip), ("cluster", _cluster), ("stack", _stack)):
+        of_file = [constant for constant in fitted if constant.file == kind]
+        if of_file:
+            texts[kind] = toml_text(table_of(run, job, of_file, source))
+    return texts
 
 
 def write_fitted(texts: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -53,25 +53,25 @@ def _named(name: str) -> str:
     return name.removesuffix(SUFFIX)[:MOST_NAME] + SUFFIX
 
 
-def _said(source: str, one: Fitted) -> str:
-    return f"fitted: {source}, {one.how}"[:MOST_SOURCE]
+def _said(source: str, constant: Fitted) -> str:
+    return f"fitted: {source}, {constant.how}"[:MOST_SOURCE]
 
 
 def _chip(
-    run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str
+    run: Mapping[str, Any], job: RunJob, constants: Sequence[Fitted], source: str
 ) -> dict[str, Any]:
     keys, _ = chip_keys(str(run["chip"]))
     table = "measured" if keys["schema"] == CHIP.name else "calibration"
     values = dict(keys.get(table, {}))
     sources = dict(keys.get("sources", {}))
-    for one in own:
-        values[one.key] = one.value
-        sources[f"{table}.{one.key}"] = _said(source, one)
+    for constant in constants:
+        values[constant.key] = constant.value
+        sources[f"{table}.{constant.key}"] = _said(source, constant)
     return {**keys, "name": _named(keys["name"]), table: values, "sources": sources}
 
 
 def _cluster(
-    run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str
+    run: Mapping[str, Any], job: RunJob, constants: Sequence[Fitted], source: str
 ) -> dict[str, Any]:
     file = read(Cluster, "clusters", str(run["cluster"]))
     raw = file.model_dump(by_alias=True, exclude_none=True)
@@ -79,35 +79,35 @@ def _cluster(
     raw["levels"] = [
         {key: value for key, value in level.items() if value != ()} for level in raw["levels"]
     ]
-    for one in own:
-        matched = LEVEL.fullmatch(one.key)
+    for constant in constants:
+        matched = LEVEL.fullmatch(constant.key)
         assert matched is not None
-        raw["levels"][int(matched[1])][matched[2]] = one.value
-        sources[one.key] = _said(source, one)
+        raw["levels"][int(matched[1])][matched[2]] = constant.value
+        sources[constant.key] = _said(source, constant)
     raw["levels"][-1]["size"] = job.cluster.levels[-1].size
     return {**raw, "name": _named(file.name), "devices": job.cluster.devices, "sources": sources}
 
 
 def _stack(
-    run: Mapping[str, Any], job: RunJob, own: Sequence[Fitted], source: str
+    run: Mapping[str, Any], job: RunJob, constants: Sequence[Fitted], source: str
 ) -> dict[str, Any]:
     name = str(run.get("stack") or job.cluster.stack)
     file = load_stack(name)
     changed: dict[str, Any] = {}
     sources = {}
-    for one in own:
-        if one.key == "software_share":
-            changed[one.key] = {
+    for constant in constants:
+        if constant.key == "software_share":
+            changed[constant.key] = {
                 **file.software_share,
-                job.chip.name: one.value,
-                _named(job.chip.name): one.value,
+                job.chip.name: constant.value,
+                _named(job.chip.name): constant.value,
             }
             sources[f"software_share.{job.chip.name}"] = sources[
                 f"software_share.{_named(job.chip.name)}"
-            ] = _said(source, one)
+            ] = _said(source, constant)
         else:
-            changed[one.key] = one.value
-            sources[one.key] = _said(source, one)
+            changed[constant.key] = constant.value
+            sources[constant.key] = _said(source, constant)
     head = {
         "schema": "phaze.stack/1",
         "name": _named(file.name),

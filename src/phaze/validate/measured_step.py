@@ -61,13 +61,13 @@ class MeasuredStep:
 
 def union(spans: Iterable[Span]) -> list[Span]:
     """Spans merged where they touch, in order."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for start, end in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         else:
-            found.append((start, end))
-    return found
+            merged.append((start, end))
+    return merged
 
 
 def length(spans: Iterable[Span]) -> float:
@@ -77,30 +77,34 @@ def length(spans: Iterable[Span]) -> float:
 
 def without(spans: Sequence[Span], others: Sequence[Span]) -> float:
     """Seconds of merged ``spans`` in which none of the merged ``others`` runs."""
-    total, at = length(spans), 0
+    total, index = length(spans), 0
     for start, end in spans:
-        while at and others[at - 1][1] > start:
-            at -= 1
-        while at < len(others) and others[at][0] < end:
-            total -= max(0.0, min(end, others[at][1]) - max(start, others[at][0]))
-            at += 1
+        while index and others[index - 1][1] > start:
+            index -= 1
+        while index < len(others) and others[index][0] < end:
+            total -= max(0.0, min(end, others[index][1]) - max(start, others[index][0]))
+            index += 1
     return max(0.0, total)
 
 
 def _inside(rank: RankTrace) -> list[Interval]:
     """What began in or after the first step and before the last one ended, or runs on after it."""
     first, last = rank.steps[0][0], rank.steps[-1][1]
-    return [one for one in rank.work if first <= one.start_s <= last]
+    return [interval for interval in rank.work if first <= interval.start_s <= last]
 
 
 def _exposed(work: Sequence[Interval], ranks: int | None = None) -> tuple[float, float]:
     """Exposed and all seconds of collectives, of all groups or of those of so many ranks."""
     chosen = [
-        one for one in work if one.what == "collective" and (ranks is None or one.ranks == ranks)
+        interval
+        for interval in work
+        if interval.what == "collective" and (ranks is None or interval.ranks == ranks)
     ]
-    own = union((one.start_s, one.end_s) for one in chosen)
-    rest = union((one.start_s, one.end_s) for one in work if one.what != "collective")
-    return without(own, rest), length(own)
+    collectives = union((interval.start_s, interval.end_s) for interval in chosen)
+    rest = union(
+        (interval.start_s, interval.end_s) for interval in work if interval.what != "collective"
+    )
+    return without(collectives, rest), length(collectives)
 
 
 def measured_step(ranks: Sequence[RankTrace]) -> MeasuredStep:
@@ -120,13 +124,20 @@ def measured_step(ranks: Sequence[RankTrace]) -> MeasuredStep:
     classes: dict[KernelClass, float] = {}
     unknown: dict[str, float] = {}
     for work, count in zip(works, counts, strict=True):
-        for one in work:
-            classes[one.what] = classes.get(one.what, 0.0) + one.seconds / count / len(ranks)
-            if one.what == "unknown":
-                name = one.name[:SHOWN_LETTERS]
-                unknown[name] = unknown.get(name, 0.0) + one.seconds / count / len(ranks)
+        for interval in work:
+            classes[interval.what] = classes.get(
+                interval.what, 0.0
+            ) + interval.seconds / count / len(ranks)
+            if interval.what == "unknown":
+                name = interval.name[:SHOWN_LETTERS]
+                unknown[name] = unknown.get(name, 0.0) + interval.seconds / count / len(ranks)
     exposed = [_exposed(work)[0] / count for work, count in zip(works, counts, strict=True)]
-    groups = {one.ranks for work in works for one in work if one.what == "collective" and one.ranks}
+    groups = {
+        interval.ranks
+        for work in works
+        for interval in work
+        if interval.what == "collective" and interval.ranks
+    }
     by_ranks = {}
     for group in sorted(groups):
         pairs = [_exposed(work, group) for work in works]
@@ -162,22 +173,22 @@ def _collectives(works: Sequence[Sequence[Interval]]) -> tuple[tuple[MeasuredCol
     seen: dict[tuple[Kind, float, int], list[float]] = {}
     unsized = 0
     for work in works:
-        for one in work:
-            if one.what != "collective":
+        for interval in work:
+            if interval.what != "collective":
                 continue
-            kind = collective_of(one.name)
+            kind = collective_of(interval.name)
             if (
                 kind is None
-                or one.bytes is None
-                or one.ranks is None
-                or one.ranks < 2
-                or one.seconds <= 0
+                or interval.bytes is None
+                or interval.ranks is None
+                or interval.ranks < 2
+                or interval.seconds <= 0
             ):
                 unsized += 1
                 continue
-            seen.setdefault((kind, one.bytes, one.ranks), []).append(one.seconds)
-    found = (
+            seen.setdefault((kind, interval.bytes, interval.ranks), []).append(interval.seconds)
+    measured = (
         MeasuredCollective(*key, min(durations), len(durations))
         for key, durations in sorted(seen.items())
     )
-    return tuple(found), unsized
+    return tuple(measured), unsized

@@ -54,40 +54,40 @@ def is_timeline(text: str) -> bool:
     if "traceEvents" not in text[:2000]:
         return False
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    events = _complete(found)
+    events = _complete(document)
     kinds = {str(event.get("cat")) for event in events}
     return bool(kinds & set(PASSES)) and kinds <= {*PASSES, *AFTER, *CORES}
 
 
-def _complete(found: Any) -> list[Mapping[str, Any]]:
-    events = found.get("traceEvents") if isinstance(found, dict) else None
-    known = events if isinstance(events, list) else []
-    return [event for event in known if isinstance(event, dict) and event.get("ph") == "X"]
+def _complete(document: Any) -> list[Mapping[str, Any]]:
+    events = document.get("traceEvents") if isinstance(document, dict) else None
+    listed = events if isinstance(events, list) else []
+    return [event for event in listed if isinstance(event, dict) and event.get("ph") == "X"]
 
 
 def _spans(events: Sequence[Mapping[str, Any]], where: str) -> list[tuple[str, Any, float, float]]:
-    found = []
+    spans = []
     for event in events:
         ts, dur = event.get("ts"), event.get("dur")
-        if not all(isinstance(one, int | float) and 0 <= one < 1e18 for one in (ts, dur)):
+        if not all(isinstance(number, int | float) and 0 <= number < 1e18 for number in (ts, dur)):
             raise InputError(where, "an event has no time", "export the plan again")
-        found.append(
+        spans.append(
             (str(event["cat"]), event.get("tid"), float(ts or 0) * MICRO, float(dur or 0) * MICRO)
         )
-    return found
+    return spans
 
 
 def read_timeline(text: str, where: str) -> Timeline:
     """A plan's timeline."""
-    found = json.loads(text)
-    events = [event for event in _complete(found) if event.get("cat") not in CORES]
+    document = json.loads(text)
+    events = [event for event in _complete(document) if event.get("cat") not in CORES]
     if len({str(event.get("pid")) for event in events}) > 1:
         raise InputError(where, "it has several plans", "export one plan")
-    known = (event for event in found["traceEvents"] if isinstance(event, dict))
-    names = [event.get("args") for event in known if event.get("name") == "process_name"]
+    listed = (event for event in document["traceEvents"] if isinstance(event, dict))
+    names = [event.get("args") for event in listed if event.get("name") == "process_name"]
     if any(LEFT_OUT in str(name) for name in names):
         raise InputError(
             where, "microbatches are left out of it", "export a plan of fewer microbatches"
@@ -95,7 +95,7 @@ def read_timeline(text: str, where: str) -> Timeline:
     spans = _spans(events, where)
     passes = [(kind, stage, length) for kind, stage, _, length in spans if kind in PASSES]
     stages = sorted({str(stage) for _, stage, _ in passes})
-    first = {kind: sum(kind == one for one, _, _ in passes) for kind in PASSES}
+    first = {kind: sum(kind == seen for seen, _, _ in passes) for kind in PASSES}
     rounds = first["forward"] // max(1, len(stages))
     if not rounds:
         raise InputError(where, "no forward pass is in it", "export the plan again")
@@ -121,8 +121,8 @@ def fit_timeline(job: RunJob, line: Timeline) -> RunFit:
     if job.chip.lumped_share:
         return RunFit((), (("software_share", f"{job.chip.name} is a chip of cores"), *open_))
     if line.stages != job.plan.pipeline:
-        said = f"the trace has {line.stages} stages and the run {job.plan.pipeline}"
-        return RunFit((), (("software_share", said), *open_))
+        reason = f"the trace has {line.stages} stages and the run {job.plan.pipeline}"
+        return RunFit((), (("software_share", reason), *open_))
 
     def planned(share: float, hidden: float | None = None) -> Plan:
         stack = with_share(works.setting, share)
@@ -132,16 +132,16 @@ def fit_timeline(job: RunJob, line: Timeline) -> RunFit:
     share = bisected(lambda x: _passes_s(planned(x)), line.passes_s, LEAST_SHARE, 1.0)
     if share is None:
         fastest = _passes_s(planned(1.0))
-        said = (
+        reason = (
             f"the passes took {line.passes_s:.4g} s a microbatch, and {fastest:.4g} s with "
             "all of the rate"
         )
-        return RunFit((), (("software_share", said), *open_))
+        return RunFit((), (("software_share", reason), *open_))
     how = "passes of all stages in a plan's timeline"
-    found = [Fitted("stack", "software_share", works.constants().software_share, share, how)]
+    fitted = [Fitted("stack", "software_share", works.constants().software_share, share, how)]
     hidden = _hidden(job, line, lambda h: planned(share, h))
-    (found if isinstance(hidden, Fitted) else open_).append(hidden)  # type: ignore[arg-type]
-    return RunFit(tuple(found), tuple(open_))
+    (fitted if isinstance(hidden, Fitted) else open_).append(hidden)  # type: ignore[arg-type]
+    return RunFit(tuple(fitted), tuple(open_))
 
 
 def _hidden(

@@ -76,18 +76,18 @@ def free_choices(row: MeasuredRun) -> Iterator[dict[str, Any]]:
 
 def _priced(row: MeasuredRun, plan: Mapping[str, Any], basis: Basis, memo: Memo) -> Prediction:
     job = job_of({**row.run, "plan": dict(plan)}, row.where, memo, row.allow_code)
-    problem, found = fixed_plan(job, basis, memo)
-    need = max(stage.memory.total_bytes for stage in found.stages)
+    problem, plan_priced = fixed_plan(job, basis, memo)
+    need = max(stage.memory.total_bytes for stage in plan_priced.stages)
     chosen = {key: plan[key] for key in row.free}
-    return Prediction(row, chosen, found.batch_s, need, fits(problem, found))
+    return Prediction(row, chosen, plan_priced.batch_s, need, fits(problem, plan_priced))
 
 
 def predict(row: MeasuredRun, basis: Basis, memo: Memo) -> Prediction:
     """The run of a row, its free choices taken well."""
-    found = [_priced(row, plan, basis, memo) for plan in free_choices(row)]
-    fitting = [one for one in found if one.fits]
+    predictions = [_priced(row, plan, basis, memo) for plan in free_choices(row)]
+    fitting = [prediction for prediction in predictions if prediction.fits]
     return (
-        min(fitting, key=lambda one: one.seconds)
+        min(fitting, key=lambda prediction: prediction.seconds)
         if fitting
-        else min(found, key=lambda one: one.memory_bytes)
+        else min(predictions, key=lambda prediction: prediction.memory_bytes)
     )

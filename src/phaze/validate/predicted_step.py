@@ -39,7 +39,8 @@ class StepWorks:
     def operators(self) -> float:
         """Operators that the host launches in a step."""
         return sum(
-            often * sum(work.core != "none" for work in one.works) for one, often in self.passes
+            often * sum(work.core != "none" for work in layer_pass.works)
+            for layer_pass, often in self.passes
         )
 
     def constants(self, share: float | None = None, vector_share: float | None = None) -> Constants:
@@ -49,24 +50,26 @@ class StepWorks:
             if share is None
             else replace(self.setting, stack=with_share(self.setting, share))
         )
-        found = setting.constants
-        return found if vector_share is None else replace(found, vector_hbm_share=vector_share)
+        constants = setting.constants
+        return (
+            constants if vector_share is None else replace(constants, vector_hbm_share=vector_share)
+        )
 
     def seconds(self, constants: Constants) -> dict[KernelClass, float]:
         """Seconds of a step by class."""
         chips = chip_set([self.setting.chip])
-        found: dict[KernelClass, float] = dict.fromkeys(COUNTED, 0.0)
-        for one, often in self.passes:
-            if not one.works:
+        by_class: dict[KernelClass, float] = dict.fromkeys(COUNTED, 0.0)
+        for layer_pass, often in self.passes:
+            if not layer_pass.works:
                 continue
-            times = work_times(one.works, chips, constants, one.rule).spread_s[:, 0]
-            for work, seconds in zip(one.works, times.tolist(), strict=True):
+            times = work_times(layer_pass.works, chips, constants, layer_pass.rule).spread_s[:, 0]
+            for work, seconds in zip(layer_pass.works, times.tolist(), strict=True):
                 what = class_of_work(work)
                 if what is not None:
-                    found[what] += often * seconds
+                    by_class[what] += often * seconds
         rate = self.setting.chip.hbm.bandwidth_bytes_per_s * constants.vector_hbm_share
-        found["vector"] += self.added_bytes / rate
-        return found
+        by_class["vector"] += self.added_bytes / rate
+        return by_class
 
 
 def class_of_work(work: Work) -> KernelClass | None:
@@ -96,7 +99,7 @@ def step_works(job: RunJob, basis: Basis = "calibrated") -> StepWorks:
     setting = Setting(job.chip, job.cluster, job.stack, basis, precision=job.precision)
     plan, model = job.plan, job.model
     rounds = -(-job.batch // (plan.data * plan.microbatch)) / plan.pipeline
-    blocks = [model.calls[at].layer for at in block_calls(model)]
+    blocks = [model.calls[index].layer for index in block_calls(model)]
     passes: list[tuple[LoweredPass, float]] = []
     added = 0.0
     for kind, layer in enumerate(lower_layers(model, setting.machine)):

@@ -119,12 +119,12 @@ def trace_text(path: str) -> str:
 def _unpacked(raw: bytes, path: str) -> bytes:
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
-        found = unpacker.decompress(raw, MOST_BYTES + 1)
+        content = unpacker.decompress(raw, MOST_BYTES + 1)
     except (zlib.error, gzip.BadGzipFile) as fault:
         raise InputError(
             path, f"it is gzipped and broken ({fault})", "profile again, or give the JSON"
         ) from None
-    if len(found) > MOST_BYTES:
+    if len(content) > MOST_BYTES:
         raise InputError(
             path, f"unpacked there is more than {MOST_BYTES >> 20} MiB", "profile fewer steps"
         )
@@ -132,19 +132,21 @@ def _unpacked(raw: bytes, path: str) -> bytes:
         raise InputError(
             path, "it is gzipped and ends too early", "profile again, or give the JSON"
         )
-    return found
+    return content
 
 
 def _events(text: str, where: str) -> tuple[list[Any], Mapping[str, Any]]:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as fault:
-        said = "its nesting is too deep" if isinstance(fault, RecursionError) else str(fault)
+        reason = "its nesting is too deep" if isinstance(fault, RecursionError) else str(fault)
         raise InputError(
-            where, f"this is not a whole JSON trace ({said})", "profile again; a trace ends with }"
+            where,
+            f"this is not a whole JSON trace ({reason})",
+            "profile again; a trace ends with }",
         ) from None
-    head = found if isinstance(found, dict) else {}
-    events = head.get("traceEvents") if isinstance(found, dict) else found
+    head = document if isinstance(document, dict) else {}
+    events = head.get("traceEvents") if isinstance(document, dict) else document
     if not isinstance(events, list):
         raise InputError(
             where, "there is no list 'traceEvents'", "give a trace that torch.profiler exported"
@@ -167,9 +169,16 @@ def _timed(event: Any) -> Timed | None:
     if not isinstance(name, str) or ts is None or dur is None or dur < 0:
         return None
     args = event.get("args")
-    said = args if isinstance(args, dict) else {}
+    arguments = args if isinstance(args, dict) else {}
     thread = str(event.get("pid")), str(event.get("tid"))
-    return one_line(name), str(event.get("cat", "")), ts * MICRO, (ts + dur) * MICRO, said, thread
+    return (
+        one_line(name),
+        str(event.get("cat", "")),
+        ts * MICRO,
+        (ts + dur) * MICRO,
+        arguments,
+        thread,
+    )
 
 
 def _number(value: Any) -> float | None:
@@ -208,11 +217,11 @@ def _sizes(
     ranks = _number(args.get("Group size")) or world
     counted = [_number(args.get(key)) for key in ("In msg nelems", "Out msg nelems")]
     size = ELEMENT_BYTES.get(str(args.get("dtype", "")).lower())
-    known = [count for count in counted if count is not None]
-    found = max(known) * size if known and size is not None else _shape_bytes(args)
-    if not known and found is not None and ranks and collective_of(name) == "all_gather":
-        found *= ranks  # a recorded shape is that of this rank's part
-    return found, int(ranks) if ranks and ranks < 2**31 else None
+    counts = [count for count in counted if count is not None]
+    size_bytes = max(counts) * size if counts and size is not None else _shape_bytes(args)
+    if not counts and size_bytes is not None and ranks and collective_of(name) == "all_gather":
+        size_bytes *= ranks  # a recorded shape is that of this rank's part
+    return size_bytes, int(ranks) if ranks and ranks < 2**31 else None
 
 
 def _leaves(operators: Iterable[Timed]) -> Iterable[tuple[str, float, float]]:
@@ -221,21 +230,25 @@ def _leaves(operators: Iterable[Timed]) -> Iterable[tuple[str, float, float]]:
     by_thread: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for name, _, start, end, _, thread in operators:
         by_thread.setdefault(thread, []).append((name, start, end))
-    for own in by_thread.values():
-        own.sort(key=lambda one: (one[1], -one[2]))
+    for thread_operators in by_thread.values():
+        thread_operators.sort(key=lambda operator: (operator[1], -operator[2]))
         covered = -math.inf
-        for at, (name, start, end) in enumerate(own):
+        for index, (name, start, end) in enumerate(thread_operators):
             if start < covered:
                 continue
             if class_of(name) in WHOLE:
                 covered = end
-            if class_of(name) in WHOLE or at + 1 == len(own) or own[at + 1][1] >= end:
+            if (
+                class_of(name) in WHOLE
+                or index + 1 == len(thread_operators)
+                or thread_operators[index + 1][1] >= end
+            ):
                 yield name, start, end
 
 
 def _world(head: Mapping[str, Any]) -> int | None:
-    said = head.get("distributedInfo")
-    size = _number(said.get("world_size")) if isinstance(said, dict) else None
+    distributed = head.get("distributedInfo")
+    size = _number(distributed.get("world_size")) if isinstance(distributed, dict) else None
     return int(size) if size and size < 2**31 else None
 
 
@@ -244,22 +257,22 @@ def read_trace(text: str, where: str) -> RankTrace:
     events, head = _events(text, where)
     timed = [_timed(event) for event in events]
     skipped = sum(
-        one is None and isinstance(event, dict) and event.get("ph") == "X"
-        for one, event in zip(timed, events, strict=True)
+        row is None and isinstance(event, dict) and event.get("ph") == "X"
+        for row, event in zip(timed, events, strict=True)
     )
-    known = [one for one in timed if one is not None]
-    if not known:
+    complete = [row for row in timed if row is not None]
+    if not complete:
         raise InputError(where, "no event has a time", "give a trace that torch.profiler exported")
     world = _world(head)
-    device = [one for one in known if one[1] in DEVICE]
+    device = [row for row in complete if row[1] in DEVICE]
     work: list[Interval] = []
-    operators = [one for one in known if one[1] == "cpu_op"]
+    operators = [row for row in complete if row[1] == "cpu_op"]
     if device:
         source = [(n, a, b, args) for n, _, a, b, args, _ in device]
     else:
         gloo = [
             (n, a, b, args)
-            for n, _, a, b, args, _ in known
+            for n, _, a, b, args, _ in complete
             if collective_of(n) is not None and ":" in n and "::" not in n
         ]
         source = [
@@ -270,7 +283,7 @@ def read_trace(text: str, where: str) -> RankTrace:
         label = one_line(str(args.get("Collective name", name))) if what == "collective" else name
         sizes = _sizes(label, args, world) if what == "collective" else (None, None)
         work.append(Interval(label, what, start, end, *sizes))
-    if not work and {cat for _, cat, *_ in known} <= set(CORES):
+    if not work and {cat for _, cat, *_ in complete} <= set(CORES):
         seen = "these are operators of a schedule as phaze drew it, without the passes of a step"
         raise InputError(
             where,
@@ -281,14 +294,14 @@ def read_trace(text: str, where: str) -> RankTrace:
         raise InputError(
             where, "it has neither kernels nor operators", "profile with activities CPU and CUDA"
         )
-    launches = sum("launchkernel" in n.lower() for n, *_ in known)
+    launches = sum("launchkernel" in n.lower() for n, *_ in complete)
     host = [
         (a, b)
-        for n, cat, a, b, _, _ in known
+        for n, cat, a, b, _, _ in complete
         if cat in ("cpu_op", "cuda_runtime", "cuda_driver") and n not in WAITS
     ]
-    steps = sorted((a, b) for n, _, a, b, _, _ in known if STEP.match(n) and b > a)
-    whole = (min(one.start_s for one in work), max(one.end_s for one in work))
+    steps = sorted((a, b) for n, _, a, b, _, _ in complete if STEP.match(n) and b > a)
+    whole = (min(interval.start_s for interval in work), max(interval.end_s for interval in work))
     return RankTrace(
         where,
         tuple(dict.fromkeys(steps)) or (whole,),

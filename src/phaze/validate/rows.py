@@ -211,7 +211,7 @@ def read_rows(text: str, where: str, allow_code: bool = False) -> tuple[Measured
                 "the first line must name columns, each once",
                 f"columns: {', '.join(COLUMNS)}",
             )
-        found = []
+        rows = []
         for line in lines:
             place = f"{where}: line {lines.line_num}"
             if not any(cell.strip() for cell in line):
@@ -220,9 +220,9 @@ def read_rows(text: str, where: str, allow_code: bool = False) -> tuple[Measured
                 raise InputError(place, f"it has {len(line)} cells and the header {len(header)}")
             pairs = zip(header, (cell.strip() for cell in line), strict=True)
             cells = {key: cell for key, cell in pairs if cell}
-            found.append(replace(_row(cells, place, lines.line_num), allow_code=allow_code))
+            rows.append(replace(_row(cells, place, lines.line_num), allow_code=allow_code))
     except csv.Error as fault:
         raise InputError(f"{where}: line {lines.line_num}", str(fault)) from None
-    if not found:
+    if not rows:
         raise InputError(where, "there is no run", "give one line for each")
-    return tuple(found)
+    return tuple(rows)

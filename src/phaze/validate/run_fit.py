@@ -85,7 +85,7 @@ def bisected(
 def fit_trace(job: RunJob, step: MeasuredStep) -> RunFit:
     """The constants that a profiled step determines."""
     works = step_works(job)
-    found: list[Fitted] = []
+    fitted: list[Fitted] = []
     open_: list[tuple[str, str]] = []
     for part in (
         _products(works, step),
@@ -93,13 +93,13 @@ def fit_trace(job: RunJob, step: MeasuredStep) -> RunFit:
         _host(works, step),
         _hidden(job, step),
     ):
-        (found if isinstance(part, Fitted) else open_).append(part)  # type: ignore[arg-type]
+        (fitted if isinstance(part, Fitted) else open_).append(part)  # type: ignore[arg-type]
     links, unknown = _links(job.cluster, step)
     open_ += [
         ("attention", "kernels of attention have measured rates of their own (presets/attention)")
     ]
     predicted = {str(name): seconds for name, seconds in works.seconds(works.constants()).items()}
-    return RunFit((*found, *links), (*open_, *unknown), predicted)
+    return RunFit((*fitted, *links), (*open_, *unknown), predicted)
 
 
 def fit_log(job: RunJob, step_s: float) -> RunFit:
@@ -119,11 +119,11 @@ def fit_log(job: RunJob, step_s: float) -> RunFit:
     share = bisected(seconds, step_s, LEAST_SHARE, 1.0)
     if share is None:
         fastest = seconds(1.0)
-        said = (
+        reason = (
             f"the step took {step_s:.4g} s, and {fastest:.4g} s with all of the rate: no "
             "share of it explains that"
         )
-        return RunFit((), (("software_share", said), *open_))
+        return RunFit((), (("software_share", reason), *open_))
     before = works.constants().software_share
     return RunFit(
         (Fitted("stack", "software_share", before, share, "the whole step of its log"),),
@@ -234,7 +234,7 @@ def _hidden(job: RunJob, step: MeasuredStep) -> Part:
 
 
 def _links(cluster: Cluster, step: MeasuredStep) -> tuple[list[Fitted], list[tuple[str, str]]]:
-    found: list[Fitted] = []
+    fitted: list[Fitted] = []
     open_: list[tuple[str, str]] = []
     if step.unsized:
         open_.append(
@@ -246,39 +246,50 @@ def _links(cluster: Cluster, step: MeasuredStep) -> tuple[list[Fitted], list[tup
                 ),
             )
         )
-    for at, level in enumerate(cluster.levels):
-        own = [one for one in step.collectives if _level_of(cluster, one) == at]
-        if not own:
-            open_.append((f"levels[{at}]", f"no sized collective spans the level {level.name}"))
+    for number, level in enumerate(cluster.levels):
+        collectives = [
+            measured for measured in step.collectives if _level_of(cluster, measured) == number
+        ]
+        if not collectives:
+            open_.append((f"levels[{number}]", f"no sized collective spans the level {level.name}"))
             continue
-        fit = fit_level(cluster, at, own)
+        fit = fit_level(cluster, number, collectives)
         if isinstance(fit, str):
-            open_.append((f"levels[{at}]", fit))
+            open_.append((f"levels[{number}]", fit))
         else:
-            found += fit
-    return found, open_
+            fitted += fit
+    return fitted, open_
 
 
-def _level_of(cluster: Cluster, one: MeasuredCollective) -> int | None:
+def _level_of(cluster: Cluster, measured: MeasuredCollective) -> int | None:
     """The outermost level that a group spans, its ranks next to each other."""
-    if one.ranks > cluster.devices:
+    if measured.ranks > cluster.devices:
         return None
-    return max(at for at, met in enumerate(members(cluster, one.ranks)) if met > 1)
+    return max(number for number, met in enumerate(members(cluster, measured.ranks)) if met > 1)
 
 
-def fit_level(cluster: Cluster, at: int, own: Sequence[MeasuredCollective]) -> list[Fitted] | str:
+def fit_level(
+    cluster: Cluster, number: int, collectives: Sequence[MeasuredCollective]
+) -> list[Fitted] | str:
     """Share and start of a level from its collectives, or why not."""
-    level = cluster.levels[at]
-    own = [one for one in own if one.bytes >= LARGE_BYTES] or own
-    tiny = max(one.bytes for one in own) < LARGE_BYTES
-    large, small = max(own, key=lambda one: one.bytes), min(own, key=lambda one: one.bytes)
+    level = cluster.levels[number]
+    collectives = [
+        measured for measured in collectives if measured.bytes >= LARGE_BYTES
+    ] or collectives
+    tiny = max(measured.bytes for measured in collectives) < LARGE_BYTES
+    large, small = (
+        max(collectives, key=lambda measured: measured.bytes),
+        min(collectives, key=lambda measured: measured.bytes),
+    )
     both = large.bytes >= WIDE_SIZES * small.bytes
 
-    def seconds(one: MeasuredCollective, share: float, start: float | None) -> float:
+    def seconds(measured: MeasuredCollective, share: float, start: float | None) -> float:
         # The way of small messages would hide what is sought.
         alone = replace(level, share=share, start_s=start, small_share=NEVER_SMALL)
-        levels = (*cluster.levels[:at], alone, *cluster.levels[at + 1 :])
-        return collective(one.kind, one.bytes, one.ranks, replace(cluster, levels=levels)).time_s
+        levels = (*cluster.levels[:number], alone, *cluster.levels[number + 1 :])
+        return collective(
+            measured.kind, measured.bytes, measured.ranks, replace(cluster, levels=levels)
+        ).time_s
 
     start, share = level.start_s, None
     for _ in range(ROUNDS if both else 1):
@@ -297,16 +308,17 @@ def fit_level(cluster: Cluster, at: int, own: Sequence[MeasuredCollective]) -> l
             f"s and {fastest:.3g} s at all "
             f"of the bandwidth of the level {level.name}: its file is not the network that ran"
         )
-    how = f"{len(own)} sizes of {', '.join(sorted({one.kind for one in own}))}, shortest of each"
-    found = [Fitted("cluster", f"levels[{at}].share", level.share, share, how)]
+    kinds = ", ".join(sorted({measured.kind for measured in collectives}))
+    how = f"{len(collectives)} sizes of {kinds}, shortest of each"
+    fitted = [Fitted("cluster", f"levels[{number}].share", level.share, share, how)]
     if both and start is not None:
-        found.append(Fitted("cluster", f"levels[{at}].start", level.start_s, start, how))
+        fitted.append(Fitted("cluster", f"levels[{number}].start", level.start_s, start, how))
     if tiny:
         way = "all messages were small and went the one way that was fitted"
-        found.append(
-            Fitted("cluster", f"levels[{at}].small_share", level.small_share, NEVER_SMALL, way)
+        fitted.append(
+            Fitted("cluster", f"levels[{number}].small_share", level.small_share, NEVER_SMALL, way)
         )
-    return found
+    return fitted
 
 
 def _start(value: Callable[[float], float], target: float) -> float:

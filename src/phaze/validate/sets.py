@@ -76,13 +76,13 @@ SETS: tuple[RunSet, ...] = (
 
 def set_named(name: str) -> RunSet:
     """The set of that name, or an InputError with the nearest one."""
-    for one in SETS:
-        if one.name == name:
-            return one
-    raise unknown_name("--set", "set", name, [one.name for one in SETS])
+    for run_set in SETS:
+        if run_set.name == name:
+            return run_set
+    raise unknown_name("--set", "set", name, [run_set.name for run_set in SETS])
 
 
-def rows_of(one: RunSet) -> tuple[MeasuredRun, ...]:
+def rows_of(run_set: RunSet) -> tuple[MeasuredRun, ...]:
     """Its rows."""
-    file = files("phaze.validate") / "data" / f"{one.name}.csv"
-    return read_rows(file.read_text(encoding="utf-8"), f"{one.name}.csv")
+    file = files("phaze.validate") / "data" / f"{run_set.name}.csv"
+    return read_rows(file.read_text(encoding="utf-8"), f"{run_set.name}.csv")

@@ -113,12 +113,12 @@ def product_rate(chip: Chip, m: int, n: int, k: int) -> float:
 
 def full_power_w(chip: Chip) -> float | None:
     """Watts of a large product at the rated clock, or at the node's fastest where that is lower."""
-    held = clocked(chip)
-    if chip.process is None or held is None:
+    at_clock = clocked(chip)
+    if chip.process is None or at_clock is None:
         return None
     return float(
         product_power_at(
-            held.power, chip.process, min(chip.rated_clock_hz, chip.process.voltage.most_hz)
+            at_clock.power, chip.process, min(chip.rated_clock_hz, chip.process.voltage.most_hz)
         )
     )
 
@@ -127,11 +127,13 @@ def chip_rows(chip: Chip) -> Iterator[SiliconRow]:
     """The figures of one chip that can be compared."""
     if chip.name in SAME_DIE:
         return
-    said, measured, held = chip.published, chip.measured, clocked(chip)
-    if said.die_mm2 is not None and held is not None:
-        yield _row(chip.name, "area", held.areas.total, said.die_mm2, said.die_is_upper_bound)
-    if measured.power_w is not None and chip.process is not None and held is not None:
-        drawn = float(product_power_at(held.power, chip.process, held.held_hz))
+    published, measured, at_clock = chip.published, chip.measured, clocked(chip)
+    if published.die_mm2 is not None and at_clock is not None:
+        yield _row(
+            chip.name, "area", at_clock.areas.total, published.die_mm2, published.die_is_upper_bound
+        )
+    if measured.power_w is not None and chip.process is not None and at_clock is not None:
+        drawn = float(product_power_at(at_clock.power, chip.process, at_clock.held_hz))
         yield _row(chip.name, "power", drawn, measured.power_w)
     if measured.rate_flops is not None and measured.rate_shape is not None:
         yield _row(chip.name, "rate", product_rate(chip, *measured.rate_shape), measured.rate_flops)
@@ -143,9 +145,9 @@ def _parts(areas: Areas[float], die: str, name: str) -> Iterator[SiliconRow]:
     for component, parts in PARTS:
         fitted = die == "ga100" or (die, component) in FITTED_PARTS
         predicted = sum(ours[part] for part in parts)
-        known = next(value for key, value in published.items() if key == component)
+        published_mm2 = next(value for key, value in published.items() if key == component)
         yield SiliconRow(
-            name, "area", component, "fitted" if fitted else "predicted", True, predicted, known,
+            name, "area", component, "fitted" if fitted else "predicted", True, predicted, published_mm2,
             False
         )  # fmt: skip
 
@@ -167,8 +169,8 @@ def check_silicon() -> SiliconCheck:
     rows = [row for chip in chips for row in chip_rows(chip)]
     areas = {chip.name: chip_areas(chip) for chip in chips}
     for die, name in PHOTOS:
-        found = areas[name]
-        rows += [] if found is None else _parts(found, die, name)
+        die_areas = areas[name]
+        rows += [] if die_areas is None else _parts(die_areas, die, name)
     return SiliconCheck(chips, tuple(rows))
 
 
@@ -186,17 +188,17 @@ def silicon_document(check: SiliconCheck) -> dict[str, Any]:
 
 
 def _chip_document(chip: Chip) -> dict[str, Any]:
-    held, refused = clocked(chip), refusal(chip)
+    at_clock, refused = clocked(chip), refusal(chip)
     return {
         "chip": chip.name,
         "technology": chip.technology,
-        "area_mm2": None if held is None else held.areas.total,
-        "area_by_part_mm2": None if held is None else held.areas.by_part(),
+        "area_mm2": None if at_clock is None else at_clock.areas.total,
+        "area_by_part_mm2": None if at_clock is None else at_clock.areas.by_part(),
         "clock_hz": chip.rated_clock_hz,
         "held_clock_hz": chip.clock_hz,
         "sustained_limit_w": chip.sustained_w,
         "full_power_w": full_power_w(chip),
-        "held_power_w": None if held is None else held.held_w,
+        "held_power_w": None if at_clock is None else at_clock.held_w,
         "accepted": refused is None,
         "refused": refused,
         "large_product_share": large_product_share(chip),

@@ -67,11 +67,11 @@ def interval(values: Sequence[float]) -> Interval | None:
 def ranks(values: Sequence[float]) -> NDArray[np.float64]:
     """The place of every value in ascending order, from 0; equal ones share the mean of their
     places."""
-    given = np.asarray(values, dtype=np.float64)
-    below = (given[None, :] < given[:, None]).sum(axis=1)
-    same = (given[None, :] == given[:, None]).sum(axis=1)
-    found: NDArray[np.float64] = below + (same - 1) / 2
-    return found
+    numbers = np.asarray(values, dtype=np.float64)
+    below = (numbers[None, :] < numbers[:, None]).sum(axis=1)
+    same = (numbers[None, :] == numbers[:, None]).sum(axis=1)
+    places: NDArray[np.float64] = below + (same - 1) / 2
+    return places
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -95,9 +95,12 @@ def score(
     members: dict[Hashable, list[int]] = {}
     for place, group in enumerate(groups):
         members.setdefault(group, []).append(place)
-    pairs = [([measured[i] for i in own], [predicted[i] for i in own]) for own in members.values()]
+    pairs = [
+        ([measured[i] for i in indices], [predicted[i] for i in indices])
+        for indices in members.values()
+    ]
     related = [rank_correlation(m, p) for m, p in pairs if len(m) >= LEAST_RANKED]
-    known = [value for value in related if value is not None]
+    rank_values = [value for value in related if value is not None]
     lost = [regret(m, p) for m, p in pairs if len(m) >= LEAST_CHOSEN]
     return Score(
         rows=len(errors),
@@ -106,9 +109,9 @@ def score(
         bias=mean(errors),
         worst=max(errors, key=abs),
         groups=len(members),
-        rank=mean(known) if known else None,
+        rank=mean(rank_values) if rank_values else None,
         regret=mean(lost) if lost else None,
         jobs=len(lost),
-        rank_interval=interval(known),
+        rank_interval=interval(rank_values),
         regret_interval=interval(lost),
     )

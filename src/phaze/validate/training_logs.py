@@ -44,9 +44,9 @@ def is_log(text: str) -> bool:
 def read_log(text: str, where: str, tokens: int, devices: int) -> LoggedSteps:
     """The steps of a log of a run with so many tokens a batch."""
     plain = COLOUR.sub("", text)
-    seconds = [float(found) * MILLI for found in MEGATRON.findall(plain)]
+    seconds = [float(number) * MILLI for number in MEGATRON.findall(plain)]
     if not seconds:
-        rates = [float(found.replace(",", "")) for found in TITAN.findall(plain)]
+        rates = [float(number.replace(",", "")) for number in TITAN.findall(plain)]
         seconds = [tokens / (rate * devices) for rate in rates if rate > 0]
     if not seconds:
         raise InputError(
@@ -55,5 +55,5 @@ def read_log(text: str, where: str, tokens: int, devices: int) -> LoggedSteps:
     step = median(seconds)
     if not LEAST_S < step < MOST_S:
         raise InputError(where, f"its median step is {step:.3g} s", "give the log of the run")
-    memories = [float(found) * GIB for found in MEMORY.findall(plain)]
+    memories = [float(number) * GIB for number in MEMORY.findall(plain)]
     return LoggedSteps(step, len(seconds), max(memories) if memories else None)

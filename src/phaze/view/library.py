@@ -63,38 +63,38 @@ def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
         here = Path(place)
         depth = len(here.relative_to(root).parts)
         folders[:] = (
-            sorted(one for one in folders if not one.startswith(".")) if depth < DEEPEST else []
+            sorted(name for name in folders if not name.startswith(".")) if depth < DEEPEST else []
         )
         yield (
             here,
             sorted(
-                one for one in names if (here / one).is_file() and not (here / one).is_symlink()
+                name for name in names if (here / name).is_file() and not (here / name).is_symlink()
             ),
         )
 
 
 def entries(root: Path) -> list[Entry]:
     """The runs of a folder, newest first."""
-    found: list[Entry] = []
+    runs: list[Entry] = []
     for here, names in _folders(root):
         kind = next(((kind, name) for kind, name in KINDS if name in names), None)
         place = str(here.relative_to(root))
         if kind is not None:
-            found.append(_entry(here, place, kind[0], here / kind[1], "finished"))
+            runs.append(_entry(here, place, kind[0], here / kind[1], "finished"))
         elif any(name in names for name in UNFINISHED):
-            found.append(_unfinished(here, place, names))
+            runs.append(_unfinished(here, place, names))
         else:
-            found += _plans(here, place, names)
-        if len(found) >= MOST_RUNS:
+            runs += _plans(here, place, names)
+        if len(runs) >= MOST_RUNS:
             break
-    return sorted(found, key=lambda entry: (-entry.changed_s, entry.name))
+    return sorted(runs, key=lambda entry: (-entry.changed_s, entry.name))
 
 
 def _unfinished(here: Path, place: str, names: list[str]) -> Entry:
     """A search without a result: under way if its course or its journal changed lately. While it
     bounds the space for the first time it has no course yet."""
-    kept = [here / name for name in names if name == PROGRESS or name.startswith(JOURNAL)]
-    changed = max(path.stat().st_mtime for path in kept)
+    files = [here / name for name in names if name == PROGRESS or name.startswith(JOURNAL)]
+    changed = max(path.stat().st_mtime for path in files)
     status = "running" if time() - changed < SILENT_S else "stopped"
     return Entry(key_of(place), here, place, "search", status, changed, "", {})
 

@@ -75,29 +75,30 @@ def run_page(run: Entry) -> str:
         document = front_in(run.path)[0]
         return front_page(
             document,
-            {at: f"/run/{run.key}/{at}" for at in range(len(document["points"]))},
+            {index: f"/run/{run.key}/{index}" for index in range(len(document["points"]))},
             run.name,
         )
     if run.kind == "sweep":
         document = sweep_in(run.path)
-        points = (f"points/{at:03d}" for at in range(len(document["points"])))
+        points = (f"points/{index:03d}" for index in range(len(document["points"])))
         names = [point if run.name == "." else f"{run.name}/{point}" for point in points]
         there = [
-            (run.path / "points" / f"{at:03d}" / "result.json").is_file()
-            for at in range(len(names))
+            (run.path / "points" / f"{index:03d}" / "result.json").is_file()
+            for index in range(len(names))
         ]
         return sweep_page(
-            document, {at: f"/run/{key_of(names[at])}" for at in range(len(names)) if there[at]}
+            document,
+            {index: f"/run/{key_of(names[index])}" for index in range(len(names)) if there[index]},
         )
     document, where = read_plan(str(run.path))
     return plan_page(document, where, launch_texts(document, where))
 
 
-def point_page(run: Entry, at: int) -> str:
+def point_page(run: Entry, index: int) -> str:
     """The page of one design of a front."""
     if run.kind != "front" or run.status != "finished":
         raise InputError(run.name, f"this is a {run.status} {run.kind}", "open a finished front")
-    return design_page(design_in(run.path, at))
+    return design_page(design_in(run.path, index))
 
 
 def live_document(run: Entry) -> dict[str, Any]:
@@ -105,9 +106,9 @@ def live_document(run: Entry) -> dict[str, Any]:
     rows: list[Any] = []
     path = run.path / PROGRESS
     if run.status in ("running", "stopped") and path.is_file():
-        found = read_document(path).get("rows")
-        if isinstance(found, list):
-            rows = [row for row in found if _is_row(row)]
+        stated = read_document(path).get("rows")
+        if isinstance(stated, list):
+            rows = [row for row in stated if _is_row(row)]
     return {"status": run.status, "columns": list(COLUMNS), "rows": rows}
 
 
@@ -115,7 +116,7 @@ def _is_row(row: Any) -> bool:
     """Whether a row is numbers, or none where there is nothing yet."""
     numbers = isinstance(row, list) and len(row) == len(COLUMNS)
     return numbers and all(
-        one is None or (isinstance(one, int | float) and abs(one) < 1e30) for one in row
+        number is None or (isinstance(number, int | float) and abs(number) < 1e30) for number in row
     )
 
 

@@ -91,34 +91,34 @@ class ViewHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer, or say why not."""
         parts = urlsplit(self.path)
-        asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if self.headers.get("Host", "") not in self.server.hosts:
             return self._send(403, HTML, "this address is not served")
-        if self._is_token(asked.get("token", "")):
+        if self._is_token(query.get("token", "")):
             return self._welcome(parts.path)
         if not self._is_token(self._cookie()):
             return self._send(
                 403, HTML, "open the address that phaze view printed: it holds the token"
             )
         try:
-            self._answer(parts.path.strip("/").split("/"), asked)
+            self._answer(parts.path.strip("/").split("/"), query)
         except PhazeError as fault:
             self._send(422, HTML, fault_page(str(fault)))
         return None
 
-    def _answer(self, steps: list[str], asked: dict[str, str]) -> None:
+    def _answer(self, steps: list[str], query: dict[str, str]) -> None:
         runs = entries(self.server.root)
-        known = {run.key: run for run in runs}
+        by_key = {run.key: run for run in runs}
         page: Callable[[], tuple[str, str]] | None = None
         if steps == [""]:
             page = lambda: (HTML, list_page(str(self.server.root), runs))  # noqa: E731
         elif steps == ["runs.json"]:
             page = lambda: (  # noqa: E731
                 JSON,
-                dumps({"runs": [{"key": one.key, "status": one.status} for one in runs]}),
+                dumps({"runs": [{"key": entry.key, "status": entry.status} for entry in runs]}),
             )
-        elif len(steps) == 2 and steps[1] in known:
-            run = known[steps[1]]
+        elif len(steps) == 2 and steps[1] in by_key:
+            run = by_key[steps[1]]
             if steps[0] == "run":
                 page = lambda: (HTML, self.server.page_of(run))  # noqa: E731
             elif steps[0] == "live":
@@ -126,12 +126,12 @@ class ViewHandler(BaseHTTPRequestHandler):
         elif (
             len(steps) == 3
             and steps[0] == "run"
-            and steps[1] in known
+            and steps[1] in by_key
             and DESIGN.fullmatch(steps[2])
         ):
-            page = lambda: (HTML, self.server.page_of(known[steps[1]], int(steps[2])))  # noqa: E731
-        elif steps == ["compare"] and asked.get("a") in known and asked.get("b") in known:
-            page = lambda: (HTML, compare_page(known[asked["a"]], known[asked["b"]]))  # noqa: E731
+            page = lambda: (HTML, self.server.page_of(by_key[steps[1]], int(steps[2])))  # noqa: E731
+        elif steps == ["compare"] and query.get("a") in by_key and query.get("b") in by_key:
+            page = lambda: (HTML, compare_page(by_key[query["a"]], by_key[query["b"]]))  # noqa: E731
         if page is None:
             self._send(404, HTML, fault_page("There is no such run here."))
         else:
@@ -143,10 +143,10 @@ class ViewHandler(BaseHTTPRequestHandler):
 
     def _cookie(self) -> str:
         try:
-            held = SimpleCookie(self.headers.get("Cookie", "")).get(self._cookie_name())
+            cookie = SimpleCookie(self.headers.get("Cookie", "")).get(self._cookie_name())
         except CookieError:
             return ""
-        return "" if held is None else held.value
+        return "" if cookie is None else cookie.value
 
     def _cookie_name(self) -> str:
         return f"phaze-view-{self.server.server_port}"

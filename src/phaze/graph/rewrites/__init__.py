@@ -13,14 +13,14 @@ from phaze.hardware.stack import Stack
 
 
 def run_layer(
-    layer: Layer, stack: Stack, precision: Precision, known: KnownGradients | None = None
+    layer: Layer, stack: Stack, precision: Precision, gradients: KnownGradients | None = None
 ) -> Layer:
-    """The layer as a stack runs it in a precision; ``known`` keeps operators that layers have in
+    """The layer as a stack runs it in a precision; ``gradients`` keeps operators that layers have in
     common."""
     layer = unfused_softmaxes(layer, stack.softmax_matrices)
     if precision == WIDE:
         return added_inside(wide_layer(layer), max(stack.accumulation_inside, WIDE_BYTES))
     layer = low_precision(
-        added_inside(layer, stack.accumulation_inside, known), RECIPES.get(precision)
+        added_inside(layer, stack.accumulation_inside, gradients), RECIPES.get(precision)
     )
     return with_grouped(layer) if stack.grouped_share else layer

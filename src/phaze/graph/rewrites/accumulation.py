@@ -36,12 +36,12 @@ def weight_gradients(backward: OperatorGraph) -> frozenset[int]:
 KnownGradients = dict[tuple[int, tuple[Access, ...]], tuple[Operator, Operator]]
 
 
-def added_inside(layer: Layer, result_bytes: float, known: KnownGradients | None = None) -> Layer:
-    """The layer with so many bytes moved for each result of a weight's gradient; ``known`` keeps
+def added_inside(layer: Layer, result_bytes: float, memo: KnownGradients | None = None) -> Layer:
+    """The layer with so many bytes moved for each result of a weight's gradient; ``memo`` keeps
     the operators that layers have in common."""
     if result_bytes == TRACED:
         return layer
-    own, elements = (
+    gradients, elements = (
         weight_gradients(layer.backward),
         {t.id: t.element_bytes for t in layer.backward.tensors},
     )
@@ -53,12 +53,14 @@ def added_inside(layer: Layer, result_bytes: float, known: KnownGradients | None
 
     def rewritten(op: Operator) -> Operator:
         writes = tuple([written(access) for access in op.writes])
-        if known is None:
+        if memo is None:
             return replace(op, writes=writes)
         key = id(op), writes
-        if key not in known:
-            known[key] = op, replace(op, writes=writes)
-        return known[key][1]
+        if key not in memo:
+            memo[key] = op, replace(op, writes=writes)
+        return memo[key][1]
 
-    operators = tuple([rewritten(op) if op.id in own else op for op in layer.backward.operators])
+    operators = tuple(
+        [rewritten(op) if op.id in gradients else op for op in layer.backward.operators]
+    )
     return replace(layer, backward=replace(layer.backward, operators=operators))

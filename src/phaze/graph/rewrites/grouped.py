@@ -17,8 +17,10 @@ MARK = ("grouped", 1)
 def _is_grouped(op: Operator, tensors: dict[int, Tensor]) -> bool:
     if op.kind != "product" or op.size("batch") < 2 or len(op.reads) < 3:
         return False
-    own = [tensors[access.tensor] for access in op.reads]
-    return any(t.element_bytes == OFFSET_BYTES and t.elements % op.size("batch") == 0 for t in own)
+    operands = [tensors[access.tensor] for access in op.reads]
+    return any(
+        t.element_bytes == OFFSET_BYTES and t.elements % op.size("batch") == 0 for t in operands
+    )
 
 
 def _marked(graph: OperatorGraph) -> OperatorGraph:

@@ -60,11 +60,11 @@ class _Casts:
 
     def low(self, of: int, elements: int, turned: bool) -> int:
         """The cast of a tensor of so many elements, as it is or transposed."""
-        known = self.turned if turned else self.plain
-        if of not in known:
+        casts = self.turned if turned else self.plain
+        if of not in casts:
             role = "parameter" if self.tensors[of].role == "parameter" else "intermediate"
-            known[of] = self.new(ceil(elements * self.recipe.operand_bytes), 1, role)
-        return known[of]
+            casts[of] = self.new(ceil(elements * self.recipe.operand_bytes), 1, role)
+        return casts[of]
 
     def elements(self, access: Access) -> int:
         """Elements that an access touches."""
@@ -132,26 +132,26 @@ def _cast(casts: _Casts, access: Access, numbers: Iterator[int], module: str) ->
 
 
 def _rewritten(
-    graph: OperatorGraph, casts: _Casts, backward: bool, known: Iterable[int]
+    graph: OperatorGraph, casts: _Casts, backward: bool, cast_before: Iterable[int]
 ) -> tuple[Operator, ...]:
-    """The operators of a pass with its casts; ``known`` are tensors that were cast before it."""
+    """The operators of a pass with its casts; ``cast_before`` are tensors that were cast before it."""
     read = frozenset(a.tensor for op in graph.operators for a in op.reads)
-    done, made = set(known), list[Operator]()
+    done, rewritten = set(cast_before), list[Operator]()
     numbers = iter(range(max((op.id for op in graph.operators), default=0) + 1, 1 << 60))
     for op in graph.operators:
         if not _linear(op, casts, read, backward):
-            made.append(op)
+            rewritten.append(op)
             continue
         low = {}
         weight = bool(_weights(op, casts))
         for access in _operands(op, casts):
             if casts.tensors[access.tensor].role != "parameter" and access.tensor not in done:
-                made.extend(_cast(casts, access, numbers, op.module))
+                rewritten.extend(_cast(casts, access, numbers, op.module))
                 done.add(access.tensor)
             low[access.tensor] = casts.read(access, turned=not weight)
         reads = tuple(low.get(access.tensor, access) for access in op.reads)
-        made.append(replace(op, reads=reads, sizes=(*op.sizes, ("bits", casts.recipe.bits))))
-    return tuple(made)
+        rewritten.append(replace(op, reads=reads, sizes=(*op.sizes, ("bits", casts.recipe.bits))))
+    return tuple(rewritten)
 
 
 def _graph(operators: tuple[Operator, ...], casts: _Casts, outputs: Iterable[int]) -> OperatorGraph:

@@ -11,18 +11,18 @@ def input_gradients(layer: Layer) -> tuple[int, ...]:
     parameter, the last one is the input's: it needs all operators of the layer.
     """
     elements = {tensor.id: tensor.elements for tensor in layer.backward.tensors}
-    own: dict[int, int] = {}
+    left: dict[int, int] = {}
     for parameter in layer.parameters:
         if parameter.trained:
-            own[parameter.elements] = own.get(parameter.elements, 0) + 1
-    found = []
+            left[parameter.elements] = left.get(parameter.elements, 0) + 1
+    gradients = []
     for output in layer.backward.outputs:
         size = elements[output]
-        if own.get(size, 0) > 0:
-            own[size] -= 1
+        if left.get(size, 0) > 0:
+            left[size] -= 1
         else:
-            found.append(output)
-    return tuple(found)
+            gradients.append(output)
+    return tuple(gradients)
 
 
 def split_backward(
@@ -36,8 +36,8 @@ def split_backward(
     first: list[Operator] = [op for op in graph.operators if op.id in leads]
     rest: list[Operator] = [op for op in graph.operators if op.id not in leads]
     read = {access.tensor for op in rest for access in op.reads}
-    made = {access.tensor for op in first for access in op.writes}
-    kept = [output for output in graph.outputs if output in made]
-    return part_of(graph, first, sorted({*kept, *(made & read)})), part_of(
-        graph, rest, [output for output in graph.outputs if output not in made]
+    written = {access.tensor for op in first for access in op.writes}
+    outputs = [output for output in graph.outputs if output in written]
+    return part_of(graph, first, sorted({*outputs, *(written & read)})), part_of(
+        graph, rest, [output for output in graph.outputs if output not in written]
     )

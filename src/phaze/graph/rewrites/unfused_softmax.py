@@ -65,23 +65,26 @@ def unfused_softmaxes(layer: Layer, matrices: int) -> Layer:
     """The layer, softmaxes of scores that a kernel for multiples of ``matrices`` does not take run
     in plain kernels."""
     scores = score_path(layer.forward) if matrices > 1 else frozenset[int]()
-    found = {op.id for op in layer.forward.operators if op.id in scores and _is_plain(op, matrices)}
-    if not found:
+    unfused = {
+        op.id for op in layer.forward.operators if op.id in scores and _is_plain(op, matrices)
+    }
+    if not unfused:
         return layer
-    made = {
-        access.tensor for op in layer.forward.operators if op.id in found for access in op.writes
+    written = {
+        access.tensor for op in layer.forward.operators if op.id in unfused for access in op.writes
     }
     back = {
         op.id
         for op in layer.backward.operators
-        if op.kind == "softmax_backward" and made & {access.tensor for access in op.reads}
+        if op.kind == "softmax_backward" and written & {access.tensor for access in op.reads}
     }
 
-    forward = _rewritten(layer.forward, found)
+    forward = _rewritten(layer.forward, unfused)
 
     def again(value: Recompute) -> Recompute:
         return replace(
-            value, rerun=forward if value.rerun is layer.forward else _rewritten(value.rerun, found)
+            value,
+            rerun=forward if value.rerun is layer.forward else _rewritten(value.rerun, unfused),
         )
 
     return replace(

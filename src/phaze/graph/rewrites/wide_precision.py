@@ -64,7 +64,7 @@ def _grown(size: int, tensors: Tensors) -> int:
 
 def _same(operators: list[Operator], tensors: Tensors) -> dict[int, int]:
     """For the result of every cast between 16 and 32 bits, what it was made from."""
-    found: dict[int, int] = {}
+    origins: dict[int, int] = {}
     for op in operators:
         if op.kind != "cast" or len(op.reads) != 1 or len(op.writes) != 1:
             continue
@@ -72,8 +72,8 @@ def _same(operators: list[Operator], tensors: Tensors) -> dict[int, int]:
         of, to = tensors[read.tensor], tensors[write.tensor]
         whole = read.bytes == of.bytes and write.bytes == to.bytes and of.elements == to.elements
         if whole and {of.element_bytes, to.element_bytes} == FLOATS and of.role != "parameter":
-            found[to.id] = of.id
-    return {made: _first(made, found) for made in found}
+            origins[to.id] = of.id
+    return {result: _first(result, origins) for result in origins}
 
 
 def _first(tensor: int, same: Mapping[int, int]) -> int:
@@ -83,8 +83,8 @@ def _first(tensor: int, same: Mapping[int, int]) -> int:
 
 
 def _access(access: Access, tensors: Tensors, same: Mapping[int, int]) -> Access:
-    own = tensors[access.tensor]
-    factor = 2 if own.element_bytes == NARROW_BYTES else 1
+    tensor = tensors[access.tensor]
+    factor = 2 if tensor.element_bytes == NARROW_BYTES else 1
     return Access(same.get(access.tensor, access.tensor), factor * access.bytes)
 
 
@@ -107,12 +107,12 @@ def _graph(graph: OperatorGraph, tensors: Tensors, same: Mapping[int, int]) -> O
     written = {access.tensor for op in operators for access in op.writes}
     read = {access.tensor for op in operators for access in op.reads}
     outputs = {same.get(number, number) for number in graph.outputs}
-    held = tuple(
+    widened = tuple(
         replace(tensors[number], element_bytes=_width(tensors[number].element_bytes))
         for number in sorted(written | read | (outputs & set(graph.inputs)))
     )
     inputs = sorted((read - written) | (outputs & set(graph.inputs)))
-    return OperatorGraph(held, operators, tuple(inputs), tuple(sorted(outputs)))
+    return OperatorGraph(widened, operators, tuple(inputs), tuple(sorted(outputs)))
 
 
 def _kept(mode: Recompute, tensors: Tensors, same: Mapping[int, int]) -> Recompute:
@@ -120,10 +120,10 @@ def _kept(mode: Recompute, tensors: Tensors, same: Mapping[int, int]) -> Recompu
     saved, size = list[int](), mode.saved_bytes
     before = {same.get(number, number) for number in mode.saved if number not in same}
     for number in mode.saved:
-        origin, own = same.get(number, number), tensors[number]
+        origin, tensor = same.get(number, number), tensors[number]
         if origin != number and (origin in before or origin in saved):
-            size -= own.bytes
+            size -= tensor.bytes
             continue
         saved.append(origin)
-        size += own.bytes if own.element_bytes == NARROW_BYTES else 0
+        size += tensor.bytes if tensor.element_bytes == NARROW_BYTES else 0
     return Recompute(tuple(dict.fromkeys(saved)), max(0, size), _graph(mode.rerun, tensors, same))

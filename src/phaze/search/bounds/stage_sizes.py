@@ -29,8 +29,8 @@ class StageSizes:
         """By size, the least amount of any stage of at least that many bytes of parameters;
         ``amounts`` by pair."""
         least = np.minimum.accumulate(np.append(amounts, np.inf)[::-1])[::-1]
-        amounts_there = least[np.searchsorted(self.parameter_bytes, sizes_bytes * (1 - 1e-12))]
-        return np.where(np.isinf(amounts_there), 0.0, amounts_there)
+        leasts = least[np.searchsorted(self.parameter_bytes, sizes_bytes * (1 - 1e-12))]
+        return np.where(np.isinf(leasts), 0.0, leasts)
 
     def stepped_bytes(self, problem: PlacementProblem, width: Width) -> Floats:
         """Bytes of parameters that a rank updates under ZeRO with one replica, by pair: of d
