@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
-from phaze.compiled.kernel import Kernel
+from phaze.compiled.kernel import CompiledKernel
 
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -28,16 +28,16 @@ def pytest_collection_finish() -> None:
 def _shipped_kernels_serve_every_call() -> Iterator[None]:
     """A kernel of the library that is called with other types is compiled for seconds, in a test
     and for a user."""
-    compiled_here = Kernel.compiled_here
+    compiled_here = CompiledKernel.compiled_here
 
-    def refused(kernel: Kernel, *arguments: Any) -> Any:
+    def refused(kernel: CompiledKernel, *arguments: Any) -> Any:
         assert not kernel.shipped, (
             f"{kernel.__module__}.{kernel.__name__} is not shipped for these types of arguments"
         )
         return compiled_here(kernel, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Kernel, "compiled_here", refused)
+        patch.setattr(CompiledKernel, "compiled_here", refused)
         yield
 
 

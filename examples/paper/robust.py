@@ -32,7 +32,7 @@ import numpy as np
 
 from examples.paper.sheets import markdown
 from phaze.explain.changed_space import best_of_changed
-from phaze.explain.question import Question, question_of, score_on
+from phaze.explain.question import ExplainedRun, question_of, score_on
 from phaze.explain.sensitivity import CONSTANTS, Constant
 from phaze.hardware.clocked import at_held_clock
 from phaze.hardware.cluster import Cluster, Level
@@ -214,7 +214,7 @@ class Outcome:
     score: float
 
 
-def outcomes(question: Question, asked: Sequence[Scenario], processes: int) -> list[Outcome]:
+def outcomes(question: ExplainedRun, asked: Sequence[Scenario], processes: int) -> list[Outcome]:
     """The certified best of every scenario."""
     found = []
     for scenario in asked:
@@ -232,7 +232,7 @@ def outcomes(question: Question, asked: Sequence[Scenario], processes: int) -> l
     return found
 
 
-def regrets(question: Question, done: Sequence[Outcome]) -> dict[str, list[float]]:
+def regrets(question: ExplainedRun, done: Sequence[Outcome]) -> dict[str, list[float]]:
     """For every winner its regret in each scenario."""
     names = {question.identity: question.chip.name} | {
         one.identity: str(one.best) for one in done if one.best
@@ -266,7 +266,9 @@ def _share(value: float) -> str:
     return "does not fit" if value == inf else f"{value:.2%}"
 
 
-def robust_table(question: Question, found: dict[str, list[float]], done: Sequence[Outcome]) -> str:
+def robust_table(
+    question: ExplainedRun, found: dict[str, list[float]], done: Sequence[Outcome]
+) -> str:
     """Every winner: how often it is the best, where it fits, its greatest and mean regret where it
     does."""
     wins = {name: sum(value == 0.0 for value in own) for name, own in found.items()}

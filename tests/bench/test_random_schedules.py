@@ -12,7 +12,7 @@ from phaze.schedule.kernels import enumerate_ideals
 from phaze.schedule.order import contract, series
 from phaze.schedule.part import Component, in_turn, part_of
 from phaze.schedule.problem import ScheduleProblem
-from phaze.schedule.solve import Limits, solve
+from phaze.schedule.solve import SchedulingLimits, solve
 from tests.schedule.cases import random_problem
 
 COUNT = 60
@@ -50,7 +50,7 @@ def test_random_schedules() -> None:
         problem, part = _component(share)
         listed = solve(problem, "list")
         start = time.process_time()
-        found = solve(problem, "exact", Limits(cpsat=0.0))
+        found = solve(problem, "exact", SchedulingLimits(cpsat=0.0))
         seconds = time.process_time() - start
         counted = _ideals(part)
         shown = f"{'> ' if counted == MOST_COUNTED else ''}{counted:,}"

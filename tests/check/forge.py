@@ -13,7 +13,7 @@ from phaze.documents import digest, dumps
 from phaze.search.baseline import scale_for
 from phaze.search.chips import enumerate_space
 from phaze.search.exact_layers import ScheduleMemo
-from phaze.search.reference_path import Plain, plain_of
+from phaze.search.reference_path import ReferencePath, reference_path_of
 from phaze.search.result import answer_view
 from phaze.search.task import Configuration
 from phaze.search.witness import chip_of, model_witness
@@ -89,7 +89,9 @@ class Chooser:
 
     def __init__(self, folder: Path) -> None:
         job = question_in(folder).job
-        self.plain: Plain = plain_of(job, scale_for(job), enumerate_space(job.space))
+        self.plain: ReferencePath = reference_path_of(
+            job, scale_for(job), enumerate_space(job.space)
+        )
 
     def scores(self) -> list[float]:
         """The true score of every chip."""

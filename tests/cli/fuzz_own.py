@@ -60,10 +60,10 @@ PLAN = 'schema = "phaze.tensor-plan/1"\nsequence_parallel = true\ntokens_first =
 
 
 def _start(self: Tracer, facts: Facts | None = None) -> Mapping[str, Any]:
-    from phaze.graph.torch.worker import Bench
+    from phaze.graph.torch.worker import TracingProcess
 
     if "bench" not in self.answer:
-        bench = Bench()
+        bench = TracingProcess()
         self.answer = {"bench": bench}
         known = None if facts is None else facts.document()
         self.answer = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from phaze.errors import InputError
-from phaze.graph.supply.supply import Traced, supply_of
+from phaze.graph.supply.supply import TracedSupply, supply_of
 from phaze.graph.tensor_plan import place_and_plan, plan_of
 from phaze.study.places import name_of
 from tests.cli.test_commands import Phaze
@@ -37,9 +37,11 @@ def test_a_model_with_a_plan_of_ones_own_is_one_name_in_every_command(tmp_path: 
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     for place in ("my.py:build", str(tmp_path / "config.json")):
         found = supply_of(f"{place}@plan.toml", allow_code=True)
-        assert isinstance(found, Traced) and found.place == f"{place}@plan.toml"
+        assert isinstance(found, TracedSupply) and found.place == f"{place}@plan.toml"
     folder = supply_of(f"{tmp_path}@plan.toml")
-    assert isinstance(folder, Traced) and folder.place == f"{tmp_path / 'config.json'}@plan.toml"
+    assert (
+        isinstance(folder, TracedSupply) and folder.place == f"{tmp_path / 'config.json'}@plan.toml"
+    )
     assert name_of("my.py:build@plan.toml") == name_of("my.py:build") == "my-build"
     assert place_and_plan("me@home.py:build") == ("me@home.py:build", None)
 

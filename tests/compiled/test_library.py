@@ -15,7 +15,7 @@ import pytest
 from tools.kernels.build import compiled_room, stale_rooms
 
 from phaze.compiled.arguments import fits, key_of
-from phaze.compiled.kernel import Kernel, njit
+from phaze.compiled.kernel import CompiledKernel, njit
 from phaze.compiled.library import (
     DESCRIPTION,
     PACKAGE,
@@ -29,7 +29,7 @@ from phaze.compiled.sources import sources_of, warming_modules
 from phaze.schedule import kernels
 
 HERE = library("schedule") is not None
-potentials: Kernel = vars(kernels)["potentials"]
+potentials: CompiledKernel = vars(kernels)["potentials"]
 needs_library = pytest.mark.skipif(
     not HERE, reason="the shipped library is for another Python or machine"
 )
@@ -102,7 +102,7 @@ def test_a_function_that_the_library_lacks_is_compiled_by_numba() -> None:
     def doubled(x: int) -> int:
         return int(added(x, x))
 
-    assert isinstance(doubled, Kernel) and not doubled.shipped and doubled.signatures == []
+    assert isinstance(doubled, CompiledKernel) and not doubled.shipped and doubled.signatures == []
     assert doubled(21) == 42 and len(doubled.signatures) == 1
 
 
@@ -199,9 +199,9 @@ def test_arguments_of_other_types_than_compiled_go_to_numba(
 ) -> None:
     # Elsewhere in the tests such a call is a fault.
     monkeypatch.setattr(
-        Kernel, "compiled_here", lambda kernel, *arguments: kernel.dispatcher(*arguments)
+        CompiledKernel, "compiled_here", lambda kernel, *arguments: kernel.dispatcher(*arguments)
     )
-    kernel = Kernel(potentials.py_func, {"nogil": True})
+    kernel = CompiledKernel(potentials.py_func, {"nogil": True})
     credits, masks = np.asfortranarray(np.arange(15.0).reshape(3, 5)), np.arange(7, dtype=np.uint64)
     assert kernel.shipped and np.array_equal(
         kernel(credits, masks), potentials(np.ascontiguousarray(credits), masks)
@@ -213,9 +213,9 @@ def test_arguments_of_other_types_than_compiled_go_to_numba(
 @needs_library
 def test_every_shipped_function_gives_what_numba_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = set[str]()
-    ordinary = Kernel.__call__
+    ordinary = CompiledKernel.__call__
 
-    def both(kernel: Kernel, *arguments: Any) -> Any:
+    def both(kernel: CompiledKernel, *arguments: Any) -> Any:
         if not kernel.shipped:
             return ordinary(kernel, *arguments)
         other = copy.deepcopy(arguments)
@@ -227,7 +227,7 @@ def test_every_shipped_function_gives_what_numba_gives(monkeypatch: pytest.Monke
         compared.add(f"{kernel.__module__}.{kernel.__name__}")
         return whole
 
-    monkeypatch.setattr(Kernel, "__call__", both)
+    monkeypatch.setattr(CompiledKernel, "__call__", both)
     for name in warming_modules():
         import_module(name).warm()
     assert compared == {

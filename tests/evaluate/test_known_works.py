@@ -21,7 +21,7 @@ from phaze.graph.rewrites import run_layer
 from phaze.graph.saved.modes import Modes, unions
 from phaze.graph.saved.regions import KnownRegions, regions_of
 from phaze.graph.saved.rules import flow_of
-from phaze.graph.split_experts import _Rewrite
+from phaze.graph.split_experts import _ExpertsRewrite
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip
 
@@ -103,7 +103,7 @@ def test_operators_that_experts_do_not_touch_are_what_rewriting_makes_of_them(
         mixture = mixture_of(layer)
         if mixture is None:
             continue
-        quick, every = (_Rewrite(layer, mixture, ep, etp, imbalance, 2) for _ in range(2))
+        quick, every = (_ExpertsRewrite(layer, mixture, ep, etp, imbalance, 2) for _ in range(2))
         every.moved = set(every.tensors)
         for graph in (layer.forward, layer.backward, layer.selective.rerun):
             assert quick.operators(graph) == every.operators(graph)

@@ -10,7 +10,7 @@ import pytest
 
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
-from phaze.explain.shared import Axis, Span, near_words
+from phaze.explain.shared import AxisCounts, Span, near_words
 from phaze.study.plain import default_study
 from tests.conftest import Ran
 
@@ -114,11 +114,11 @@ def test_what_cannot_be_held_against_it_is_refused(
 
 def test_near_chips_are_told_by_what_they_share() -> None:
     axes = [
-        Axis("clusters", ((12.0, 41),), 3),
-        Axis("arrays", ((8.0, 31), (16.0, 10)), 5),
-        Axis("rows", ((16.0, 20), (32.0, 21)), 2),
-        Axis("registers", ((2.0**20, 40), (2.0**22, 1)), 2),
-        Axis("global_buffer", ((2.0**25, 41),), 4),
+        AxisCounts("clusters", ((12.0, 41),), 3),
+        AxisCounts("arrays", ((8.0, 31), (16.0, 10)), 5),
+        AxisCounts("rows", ((16.0, 20), (32.0, 21)), 2),
+        AxisCounts("registers", ((2.0**20, 40), (2.0**22, 1)), 2),
+        AxisCounts("global_buffer", ((2.0**25, 41),), 4),
     ]
     spans = [
         Span("MACs", 4096.0, 4096.0),

@@ -12,7 +12,7 @@ import pytest
 from phaze.explain.alternatives import instead
 from phaze.explain.changed_space import candidates
 from phaze.explain.neighbours import neighbours
-from phaze.explain.question import Found, Question, gain, question_of, with_budget
+from phaze.explain.question import BestOfChanged, ExplainedRun, gain, question_of, with_budget
 from phaze.explain.ranges import Stays, ranges, scaled, worst_case
 from phaze.search.chips import enumerate_space
 from phaze.search.reference import value_on
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def question(folder: Path) -> Question:
+def question(folder: Path) -> ExplainedRun:
     return question_of(str(folder))
 
 
@@ -50,14 +50,14 @@ def _tell(what: str) -> None:
     assert what
 
 
-def test_the_run_is_opened_as_it_was(question: Question, folder: Path) -> None:
+def test_the_run_is_opened_as_it_was(question: ExplainedRun, folder: Path) -> None:
     said = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert question.chip.name == said["chip"]["name"]
     assert question.score == pytest.approx(said["models"][0]["batch_s"], rel=1e-12)
     assert question.chips.area_budget() == 200.0
 
 
-def test_neighbours_differ_in_one_axis_and_are_judged(question: Question) -> None:
+def test_neighbours_differ_in_one_axis_and_are_judged(question: ExplainedRun) -> None:
     found = neighbours(question)
     assert found
     for one in found:
@@ -100,7 +100,7 @@ def test_the_command_and_its_gains_made_anew(
 
 
 def test_a_marginal_value_is_a_difference_of_plain_answers(
-    question: Question, folder: Path
+    question: ExplainedRun, folder: Path
 ) -> None:
 
     from phaze.explain.marginal import marginals
@@ -114,10 +114,10 @@ def test_a_marginal_value_is_a_difference_of_plain_answers(
     assert found["HBM bandwidth", 1.0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_range_ends_where_another_chip_is_best(question: Question) -> None:
+def test_a_range_ends_where_another_chip_is_best(question: ExplainedRun) -> None:
     from phaze.explain.question import best_with
 
-    def at(constant: str, factor: float) -> Found:
+    def at(constant: str, factor: float) -> BestOfChanged:
         job, chips = scaled(question, {constant: factor})
         assert chips.area_mm2.tolist() == question.chips.area_mm2.tolist()
         return best_with(job, question.scale, 1, chips)
@@ -139,7 +139,7 @@ def test_a_range_ends_where_another_chip_is_best(question: Question) -> None:
             assert at(one.constant, one.high * 1.05).identity != question.identity
 
 
-def test_the_worst_case_is_a_search_with_every_constant_lower(question: Question) -> None:
+def test_the_worst_case_is_a_search_with_every_constant_lower(question: ExplainedRun) -> None:
     found = worst_case(question, 0.2, 1)
     assert found.error == 0.2
     assert 0 < found.relative <= 1 + 1e-9
@@ -148,7 +148,7 @@ def test_the_worst_case_is_a_search_with_every_constant_lower(question: Question
 
 
 def test_the_best_with_another_value_of_an_axis_is_a_search_of_those_chips(
-    question: Question,
+    question: ExplainedRun,
 ) -> None:
     from phaze.explain.question import score_on
 
@@ -209,7 +209,7 @@ def test_an_explanation_keeps_what_an_earlier_one_of_the_same_answer_found(
         assert kept_with(tmp_path, {**said, "instead": [eight]})["instead"] == [eight]
 
 
-def test_gains_and_larger_budgets(question: Question) -> None:
+def test_gains_and_larger_budgets(question: ExplainedRun) -> None:
     assert gain(2.0, 1.0) == 1.0
     assert gain(2.0, float("inf")) == -1.0
     assert enumerate_space(with_budget(question.job, "area", 321.0).space).area_budget() == 321.0
@@ -236,7 +236,7 @@ def test_bad_questions_are_one_sentence(
 
 
 def test_another_price_may_allow_another_memory_so_every_chip_is_looked_at(
-    question: Question,
+    question: ExplainedRun,
 ) -> None:
     chips = len(question.chips)
     wider, dearer = with_budget(question.job, "power", 500.0), with_budget(question.job, "usd", 1e6)

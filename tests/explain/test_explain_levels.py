@@ -11,7 +11,7 @@ import pytest
 
 from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import neighbours
-from phaze.explain.question import Question, best_with, question_of, score_on
+from phaze.explain.question import ExplainedRun, best_with, question_of, score_on
 from phaze.explain.ranges import constants_of, scaled, worst_case
 from phaze.hardware.converted import changed_chip
 from phaze.search.baseline import scale_for
@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def question(folder: Path) -> Question:
+def question(folder: Path) -> ExplainedRun:
     return question_of(str(folder))
 
 
@@ -80,12 +80,12 @@ def test_every_level_has_a_row_and_its_gain_is_that_of_a_search(
     assert "fabric bandwidth" in shown.out and max(map(len, shown.out.splitlines())) <= 80
 
 
-def test_neighbours_of_the_best_are_no_better(question: Question) -> None:
+def test_neighbours_of_the_best_are_no_better(question: ExplainedRun) -> None:
     found = neighbours(question)
     assert found and all(one.gain <= 1e-9 or one.refused is not None for one in found)
 
 
-def test_constants_are_those_of_chips_and_of_every_level(question: Question) -> None:
+def test_constants_are_those_of_chips_and_of_every_level(question: ExplainedRun) -> None:
     assert constants_of(question) == (
         "clock", "HBM bandwidth", "buffer bandwidth", "node bandwidth", "fabric bandwidth",
     )  # fmt: skip
@@ -100,13 +100,13 @@ def test_constants_are_those_of_chips_and_of_every_level(question: Question) -> 
     assert same is question.job
 
 
-def test_the_worst_case_is_slower_and_names_its_plan(question: Question) -> None:
+def test_the_worst_case_is_slower_and_names_its_plan(question: ExplainedRun) -> None:
     found = worst_case(question, 0.2, 1)
     assert 0 < found.relative <= 1 + 1e-9
     assert "ZeRO 1" in found.plans[0]
 
 
-def test_a_network_that_is_as_it_was_gives_the_run_again(question: Question) -> None:
+def test_a_network_that_is_as_it_was_gives_the_run_again(question: ExplainedRun) -> None:
     job = with_bandwidths(
         question.job,
         [level.bandwidth_bytes_per_s for level in levels_of(question.job, question.chip)],
@@ -116,7 +116,7 @@ def test_a_network_that_is_as_it_was_gives_the_run_again(question: Question) -> 
     assert found.score == pytest.approx(question.score, rel=1e-12)
 
 
-def test_a_cluster_that_cannot_grow_has_no_row_for_devices(question: Question) -> None:
+def test_a_cluster_that_cannot_grow_has_no_row_for_devices(question: ExplainedRun) -> None:
     cluster = question.job.cluster
     assert cluster is not None
     fixed = replace(question, job=replace(question.job, cluster=replace(cluster, limit=True)))
@@ -164,7 +164,7 @@ def test_where_links_are_an_axis_the_innermost_level_is_the_chip_s() -> None:
     opened, scale = enumerate_space(job.space), scale_for(job)
     for number in range(len(opened)):
         chip = opened.chip(number, job.hbm_bytes[-1])
-        question = Question(
+        question = ExplainedRun(
             job, scale, opened, number, chip, score_on(job, scale, chip), (), np.zeros(len(opened))
         )
         rows = {

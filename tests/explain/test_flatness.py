@@ -13,7 +13,7 @@ from phaze.cli.main import app
 from phaze.explain.changed_space import best_of_changed, candidates
 from phaze.explain.flatness import flatness
 from phaze.explain.neighbours import near_misses, neighbours
-from phaze.explain.question import Question, best_with, question_of, score_on, with_budget
+from phaze.explain.question import ExplainedRun, best_with, question_of, score_on, with_budget
 from phaze.explain.sensitivity import CONSTANTS, changed_answer
 from phaze.report.explain_sheet import explanation_sections
 from phaze.search.chips import enumerate_space
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def question(folder: Path) -> Question:
+def question(folder: Path) -> ExplainedRun:
     return question_of(str(folder))
 
 
@@ -49,7 +49,7 @@ def _tell(what: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def scores(question: Question) -> np.ndarray:
+def scores(question: ExplainedRun) -> np.ndarray:
     """Every chip of the space by the plain path."""
     opened, most = question.chips, question.job.hbm_bytes[-1]
     return np.array(
@@ -59,7 +59,7 @@ def scores(question: Question) -> np.ndarray:
 
 @pytest.mark.parametrize("within", [0.01, 0.05, 0.25])
 def test_the_chips_within_a_share_are_those_that_the_plain_path_finds(
-    within: float, question: Question, scores: np.ndarray
+    within: float, question: ExplainedRun, scores: np.ndarray
 ) -> None:
     found, near = (
         flatness(question, within, 1, _tell),
@@ -82,7 +82,7 @@ def test_the_chips_within_a_share_are_those_that_the_plain_path_finds(
 @pytest.mark.parametrize("change", [-0.25, 0.25])
 @pytest.mark.parametrize("constant", CONSTANTS, ids=lambda own: own.name)
 def test_a_changed_constant_has_the_answer_of_a_whole_search_of_the_changed_space(
-    constant: object, change: float, question: Question
+    constant: object, change: float, question: ExplainedRun
 ) -> None:
     (own,) = (one for one in CONSTANTS if one is constant)
     found = changed_answer(question, own, 1 + change, 1)
@@ -96,7 +96,7 @@ def test_a_changed_constant_has_the_answer_of_a_whole_search_of_the_changed_spac
     assert whole.score <= found.score * (1 + question.job.gap)
 
 
-def test_a_chip_that_is_not_looked_at_again_cannot_win(question: Question) -> None:
+def test_a_chip_that_is_not_looked_at_again_cannot_win(question: ExplainedRun) -> None:
     job = with_budget(question.job, "power", 800.0)
     opened = enumerate_space(job.space)
     kept = candidates(question, opened, job)
@@ -142,7 +142,7 @@ def test_a_share_that_is_none_is_refused(
 
 
 def test_lesser_shares_are_counted_too_and_near_chips_are_summed_up(
-    question: Question, scores: np.ndarray
+    question: ExplainedRun, scores: np.ndarray
 ) -> None:
     found = flatness(question, 0.25, 1, _tell).document()
     for one in found["counts"]:
@@ -157,7 +157,7 @@ def test_lesser_shares_are_counted_too_and_near_chips_are_summed_up(
             assert (span["low"], span["high"]) == (macs[near].min(), macs[near].max())
 
 
-def test_a_near_miss_gains_and_exceeds_a_limit_by_little(question: Question) -> None:
+def test_a_near_miss_gains_and_exceeds_a_limit_by_little(question: ExplainedRun) -> None:
     rows = neighbours(question)
     for row in near_misses(rows):
         assert row.refused is not None and 0 < row.over <= 0.1 and row.gain >= 0.005

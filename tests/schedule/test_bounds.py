@@ -10,7 +10,7 @@ from phaze.schedule.order import Order, contract, series
 from phaze.schedule.part import Component, incomparable, longest_paths, part_of
 from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
-from phaze.schedule.solve import Limits, solve, solve_part
+from phaze.schedule.solve import SchedulingLimits, solve, solve_part
 from tests.schedule.cases import OPTIMA, SHAPES, problem_of, random_problem
 
 
@@ -67,7 +67,7 @@ def test_the_optimum_does_not_depend_on_the_bounds_used(left_out: tuple[Bound, .
     for case in OPTIMA[:8]:
         problem = problem_of(case["operators"])
         if len(problem.operators) <= 22 or "antichain" in use:
-            found = solve(problem, limits=Limits(bounds=use))
+            found = solve(problem, limits=SchedulingLimits(bounds=use))
             assert found.makespan_s == pytest.approx(case["makespan_s"], rel=1e-9)
             assert found.optimal
 

@@ -10,7 +10,7 @@ from phaze.schedule.order import contract, series
 from phaze.schedule.part import part_of
 from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
-from phaze.schedule.solve import Limits, solve, solve_part
+from phaze.schedule.solve import SchedulingLimits, solve, solve_part
 from tests.check.documents import faults
 from tests.schedule.cases import OPTIMA, brute_force, problem_of, random_problem
 
@@ -63,7 +63,7 @@ def _against_cpsat(problem: ScheduleProblem) -> int:
         part = part_of(problem, order)
         if len(part) == 1:
             continue
-        exact = solve_part(part, limits=Limits(list_work=1, cpsat=0.0))
+        exact = solve_part(part, limits=SchedulingLimits(list_work=1, cpsat=0.0))
         oracle = solve_cpsat(part, None, 0, 0.1)
         assert oracle.bound <= exact.best.makespan, problem
         assert oracle.best is None or exact.bound <= oracle.best.makespan, problem
@@ -134,9 +134,9 @@ def test_an_answer_without_effort_still_has_a_schedule_and_a_bound() -> None:
     case = next(case for case in OPTIMA if case["name"].endswith("093"))
     problem = problem_of(case["operators"])
     for limits in (
-        Limits(most_ideals=100, list_work=1, cpsat=0.0),
-        Limits(label_effort=10, most_paired=0, list_work=1, cpsat=0.0),
-        Limits(most_labels=100, most_paired=0, list_work=1, cpsat=0.0),
+        SchedulingLimits(most_ideals=100, list_work=1, cpsat=0.0),
+        SchedulingLimits(label_effort=10, most_paired=0, list_work=1, cpsat=0.0),
+        SchedulingLimits(most_labels=100, most_paired=0, list_work=1, cpsat=0.0),
     ):
         found = solve(problem, limits=limits)
         assert not faults(problem, found)
@@ -150,7 +150,7 @@ def test_an_answer_without_effort_still_has_a_schedule_and_a_bound() -> None:
 
 def test_cpsat_takes_over_where_there_are_too_many_ideals() -> None:
     problem = random_problem(5, 14, "icml24", 0.3)
-    limits = Limits(most_ideals=2, list_work=1, cpsat=0.5)
+    limits = SchedulingLimits(most_ideals=2, list_work=1, cpsat=0.5)
     assert solve(problem, limits=limits).makespan_s == pytest.approx(
         solve(problem).makespan_s, rel=1e-9
     )

@@ -12,7 +12,7 @@ from phaze.schedule.part import Component, part_of
 from phaze.schedule.phases import Phased, by_phases
 from phaze.schedule.problem import Core, ScheduledOperator, ScheduleProblem
 from phaze.schedule.replay import makespan_of
-from phaze.schedule.solve import Limits, solve, solve_part
+from phaze.schedule.solve import SchedulingLimits, solve, solve_part
 from tests.schedule.cases import brute_force, random_problem
 
 
@@ -71,7 +71,7 @@ def test_phases_equal_brute_force(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(25))
 def test_phases_equal_labels_where_packing_is_hard(seed: int) -> None:
     for part in parts_of(packing_problem(seed)):
-        labels = solve_part(part, limits=Limits(cpsat=0.0, most_paired=0))
+        labels = solve_part(part, limits=SchedulingLimits(cpsat=0.0, most_paired=0))
         answer = phased(part)
         assert answer.bound <= labels.best.makespan
         assert labels.bound <= answer.best.makespan
@@ -88,7 +88,7 @@ def test_what_effort_leaves_open_is_still_a_bound_and_a_schedule() -> None:
 
 
 def test_solve_goes_on_to_phases_when_labels_are_not_enough() -> None:
-    limits = Limits(label_effort=0, cpsat=0.0, list_work=1)
+    limits = SchedulingLimits(label_effort=0, cpsat=0.0, list_work=1)
     methods = set()
     for seed in range(12):
         problem = packing_problem(seed)

@@ -17,7 +17,7 @@ from phaze.schedule.order import contract, series
 from phaze.schedule.part import in_turn, part_of
 from phaze.schedule.problem import Schedule, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import RULE, Rules
-from phaze.schedule.solve import Known, Limits, solve, solve_part
+from phaze.schedule.solve import Known, SchedulingLimits, solve, solve_part
 from tests.check.documents import faults
 from tests.schedule.cases import brute_force, brute_force_with_memory, ruled_problem
 
@@ -66,7 +66,7 @@ def _against_cpsat(problem: ScheduleProblem) -> int:
         part = part_of(problem, order)
         if len(part) == 1:
             continue
-        exact = solve_part(part, limits=Limits(list_work=1, cpsat=0.0))
+        exact = solve_part(part, limits=SchedulingLimits(list_work=1, cpsat=0.0))
         oracle = solve_cpsat(part, None, 0, 0.1)
         least = max(exact.best.makespan, part.hbm)
         assert oracle.bound <= least

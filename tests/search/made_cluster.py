@@ -5,7 +5,7 @@ from typing import Any
 
 from phaze.evaluate.parallel_rank import parallel_rank, parallels, supply_at
 from phaze.graph.ir import Model
-from phaze.graph.supply.point import Point
+from phaze.graph.supply.point import RankPoint
 from phaze.graph.supply.supply import Bundled
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import constants_of
@@ -50,7 +50,7 @@ def mixture_ranks(
     microbatch: int, contexts: tuple[int, ...], experts: tuple[int, ...]
 ) -> list[Model]:
     """Three blocks of Mixtral on short sequences at every degree, on one rank and on two."""
-    load = supply_at(Bundled("mixtral-8x7b"), Point(1, microbatch, 64, "fused"))
+    load = supply_at(Bundled("mixtral-8x7b"), RankPoint(1, microbatch, 64, "fused"))
     found = []
     for width in (1, 2):
         for parallel in parallels(width, contexts, experts):

@@ -10,7 +10,7 @@ import pytest
 
 from phaze.search.baseline import scale_for
 from phaze.search.chips import enumerate_space
-from phaze.search.reference_path import plain_of
+from phaze.search.reference_path import reference_path_of
 from phaze.search.view_check import check_text, regenerated
 from phaze.study.load import question_in
 from tests.conftest import Ran
@@ -56,7 +56,7 @@ def test_a_good_run_holds_and_says_what_it_is(run: Path, phaze: Callable[..., Ra
 
 def test_any_change_of_the_result_is_seen(run: Path) -> None:
     good, job = json.loads((run / "result.json").read_text()), question_in(run).job
-    true = regenerated(plain_of(job, scale_for(job), enumerate_space(job.space)), good)
+    true = regenerated(reference_path_of(job, scale_for(job), enumerate_space(job.space)), good)
     assert (
         isinstance(true, dict)
         and check_text((run / "result.json").read_text(), good, good | true, "result.json") == []

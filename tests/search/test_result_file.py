@@ -6,7 +6,7 @@ import pytest
 
 from phaze.documents import check
 from phaze.errors import InputError
-from phaze.search.result_file import ModelTable
+from phaze.search.result_file import AnswerModelTable
 
 STAGE = {
     "layers": [0], "devices": 1, "recompute": "none", "time_s": 1.0, "forward_s": 0.5,
@@ -35,8 +35,8 @@ SHARED = {"expert": 8, "exchange_s": 0.6, "exchange_hidden_s": 0.3, "expert_node
 
 
 def test_a_model_says_its_exchange_where_experts_are_shared_out() -> None:
-    check(ModelTable, MODEL, "model")
-    check(ModelTable, {**MODEL, **SHARED}, "model")
+    check(AnswerModelTable, MODEL, "model")
+    check(AnswerModelTable, {**MODEL, **SHARED}, "model")
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_a_model_says_its_exchange_where_experts_are_shared_out() -> None:
 )
 def test_an_exchange_that_cannot_be_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        check(ModelTable, {**MODEL, **change}, "model")
+        check(AnswerModelTable, {**MODEL, **change}, "model")

@@ -13,7 +13,7 @@ from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.search.baseline import scale_for
 from phaze.search.chips import enumerate_space
-from phaze.search.reference_path import plain_of
+from phaze.search.reference_path import reference_path_of
 from phaze.search.view_check import check_text, regenerated
 from phaze.study.load import question_in
 from tests.conftest import Ran
@@ -128,7 +128,7 @@ def test_any_change_of_any_value_of_the_result_is_seen(run: Path) -> None:
     """Every value slightly other, of another kind, added to or taken from: the file is not the view
     of its answer."""
     good, job = json.loads((run / "result.json").read_text()), question_in(run).job
-    true = regenerated(plain_of(job, scale_for(job), enumerate_space(job.space)), good)
+    true = regenerated(reference_path_of(job, scale_for(job), enumerate_space(job.space)), good)
     assert isinstance(true, dict)
     whole = {**{key: good[key] for key in good}, **true}
     assert check_text((run / "result.json").read_text(), good, whole, "result.json") == []

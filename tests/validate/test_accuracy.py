@@ -5,7 +5,7 @@ from statistics import mean, median
 import pytest
 
 from phaze.evaluate.memo import Memo
-from phaze.validate.compare import Compared, compare, scores_of
+from phaze.validate.compare import ScoredSet, compare, scores_of
 from phaze.validate.predict import predict
 from phaze.validate.rows import read_rows
 from phaze.validate.sets import rows_of, set_named
@@ -18,7 +18,7 @@ def memo() -> Memo:
     return Memo()
 
 
-def scored(name: str, memo: Memo, basis: str = "calibrated") -> Compared:
+def scored(name: str, memo: Memo, basis: str = "calibrated") -> ScoredSet:
     one = set_named(name)
     return compare(one.name, one.title, rows_of(one), basis, memo)  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ from phaze.search.baseline import scale_for
 from phaze.search.bounds.kernels import warm
 from phaze.search.folder import Finished, run_in
 from phaze.search.question_files import Papers
-from phaze.search.reference_path import plain_of
+from phaze.search.reference_path import reference_path_of
 from phaze.search.state import TIE
 from phaze.search.task import SearchJob
 from phaze.study.load import job_of, study_of
@@ -37,7 +37,7 @@ def _search(job: SearchJob, workers: int) -> Finished:
 def _plain(job: SearchJob, done: Finished, sample: int) -> tuple[float, Took]:
     """The best score of a few chips, evenly spaced, by the plain path, and what all chips would
     take at that pace."""
-    plain = plain_of(job, scale_for(job), done.state.chips)
+    plain = reference_path_of(job, scale_for(job), done.state.chips)
     count = len(done.state.chips)
     chips = np.linspace(0, count - 1, sample).astype(int).tolist()
     best, spent = clock.once(lambda: min(min(plain.exact(chip, plain.memories)) for chip in chips))

@@ -24,7 +24,7 @@ from phaze.graph.fit import Values
 from phaze.graph.ir import Attention, Model
 from phaze.graph.shipped import (
     Case,
-    Shipped,
+    ShippedGraphs,
     case_name,
     frame_of,
     layers_of,
@@ -32,13 +32,13 @@ from phaze.graph.shipped import (
     pack,
     text_of,
 )
-from phaze.graph.supply.point import Point as Rank
+from phaze.graph.supply.point import RankPoint as Rank
 from phaze.graph.template import symbolic
 from phaze.graph.torch.named import NAMED
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.source import named_source
 from phaze.graph.torch.trace import Discovery, discover, trace_model
-from phaze.graph.zoo import ZOO, Entry
+from phaze.graph.zoo import ZOO, ZooModel
 
 DATA = Path(store.__file__).parent / "data"
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
@@ -109,7 +109,7 @@ def _whole_rows(name: str) -> int:
     return int(experts // gcd(experts, sizes.get("num_experts_per_tok", 1)))
 
 
-def _points(entry: Entry, one: bool) -> tuple[list[Point], list[Point], tuple[str, ...]]:
+def _points(entry: ZooModel, one: bool) -> tuple[list[Point], list[Point], tuple[str, ...]]:
     """Points to fit at, points to check at, and the variables."""
     step = _whole_rows(entry.name)
     full = (
@@ -145,7 +145,7 @@ class _Way:
         return case_name(rank, f"t={self.tensor}", "b=1" if self.one else "b>1")
 
 
-def _ways(entry: Entry) -> Iterator[_Way]:
+def _ways(entry: ZooModel) -> Iterator[_Way]:
     for attention in ATTENTIONS:
         for tensor in entry.shipped:
             for spread in (False, True) if tensor > 1 else (False,):
@@ -233,7 +233,7 @@ def rebuild_model(name: str) -> str:
 def _check(
     name: str, content: Mapping[str, Any], checks: Iterable[tuple[_Way, Point, Model]]
 ) -> None:
-    shipped = Shipped(content["expressions"], content["templates"], content["cases"])
+    shipped = ShippedGraphs(content["expressions"], content["templates"], content["cases"])
     for way, point, fresh in checks:
         rank = Rank(way.tensor, point.microbatch, point.sequence, way.attention, way.spread)
         made = model_at(shipped, way.name, point.letters(), name, rank)

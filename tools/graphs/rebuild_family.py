@@ -13,8 +13,8 @@ from typing import Any
 
 from phaze.graph.family import FAMILIES, UNGATED, family_case, free_letters
 from phaze.graph.ir import Attention, Model
-from phaze.graph.shipped import Case, Shipped, model_at, pack, text_of
-from phaze.graph.supply.point import Point
+from phaze.graph.shipped import Case, ShippedGraphs, model_at, pack, text_of
+from phaze.graph.supply.point import RankPoint
 from phaze.graph.torch.families import Gpt, Llama, Moe
 from phaze.graph.torch.program import Source
 from phaze.graph.torch.source import gpt_source, llama_source, moe_source
@@ -131,7 +131,7 @@ def _cases(family: str) -> Iterator[tuple[str, Attention, bool, bool]]:
         for spread in (False, True) if width == "t>1" else (False,):
             words = [width, micro, heads, *([key] if key else [])]
             point = _settled({**BASE, "t": 2}, words)
-            name = family_case(family, {"tied": tied}, point, Point(2, 1, 0, attention, spread))
+            name = family_case(family, {"tied": tied}, point, RankPoint(2, 1, 0, attention, spread))
             yield name, attention, spread, tied
 
 
@@ -141,7 +141,7 @@ def _mixture_cases() -> Iterator[tuple[str, Attention, bool, bool]]:
         for spread in (False, True) if width == "t>1" and shared == "plain" else (False,):
             point = _settled({**BASE, "t": 2}, [width, micro, shared])
             yield (
-                family_case("moe", {}, point, Point(2, 1, 0, "fused", spread)),
+                family_case("moe", {}, point, RankPoint(2, 1, 0, "fused", spread)),
                 "fused",
                 spread,
                 False,
@@ -180,9 +180,9 @@ def rebuild_family(file: str) -> str:
             (name, p, m) for p, m in zip(points[-CHECKED:], models[-CHECKED:], strict=True)
         )
     content = pack(cases)
-    shipped = Shipped(content["expressions"], content["templates"], content["cases"])
+    shipped = ShippedGraphs(content["expressions"], content["templates"], content["cases"])
     for name, letters, fresh in checks:
-        rank = Point(
+        rank = RankPoint(
             letters["t"], letters["b"], letters["s"], fresh.attention, fresh.sequence_parallel
         )
         made = model_at(shipped, name, letters, family, rank)

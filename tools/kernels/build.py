@@ -28,7 +28,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from phaze.compiled.kernel import Kernel
+from phaze.compiled.kernel import CompiledKernel
 from phaze.compiled.library import (
     DESCRIPTION,
     FOLDER,
@@ -48,14 +48,14 @@ TOOLS = ("numba", "llvmlite", "numpy")
 ROOT = Path(__file__).parents[2]
 
 
-def kernels() -> dict[str, dict[str, Kernel]]:
+def kernels() -> dict[str, dict[str, CompiledKernel]]:
     """Every compiled function by module and name."""
     modules = {name: importlib.import_module(name) for name in kernel_files()}
     return {
         name: {
             n: k
             for n, k in sorted(vars(m).items())
-            if isinstance(k, Kernel) and k.__module__ == name
+            if isinstance(k, CompiledKernel) and k.__module__ == name
         }
         for name, m in modules.items()
     }

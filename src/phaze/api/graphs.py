@@ -100,7 +100,7 @@ def requested_rank(model: ModelSource, request: "ModelRequest", progress: "Progr
     traced."""
     from phaze.graph import sources
     from phaze.graph.supply.rank import rank_of
-    from phaze.graph.supply.supply import SuppliedGraph, Traced, supply_of
+    from phaze.graph.supply.supply import SuppliedGraph, TracedSupply, supply_of
 
     rank, place = request.rank, request.model
     if not isinstance(model, str | None):
@@ -117,7 +117,7 @@ def requested_rank(model: ModelSource, request: "ModelRequest", progress: "Progr
         if named and not request.family
         else None
     )
-    if not isinstance(supply, Traced | SuppliedGraph):
+    if not isinstance(supply, TracedSupply | SuppliedGraph):
         return sources.load(request)
     rank_model = rank_of(supply, rank, watch=progress.counting("tracing"))
     progress.clear()
@@ -127,11 +127,11 @@ def requested_rank(model: ModelSource, request: "ModelRequest", progress: "Progr
 
 def _planned(place: str) -> Graphed:
     """The tensor-parallel plan of a model that is traced."""
-    from phaze.graph.supply.supply import Traced, supply_of
+    from phaze.graph.supply.supply import TracedSupply, supply_of
     from phaze.graph.tensor_plan import plan_text
 
     supply = supply_of(place, allow_code=True)
-    if not isinstance(supply, Traced):
+    if not isinstance(supply, TracedSupply):
         raise InputError(
             "--show-plan", f"{place} is built in, with a plan of its own", "name your own model"
         )

@@ -35,11 +35,11 @@ def with_plan(model: str, plan: str | None) -> str:
 def announce(model: str, sequence: int | None) -> None:
     """What a model that was traced is run as; built-in models and graph files have nothing to
     say."""
-    from phaze.graph.supply.supply import Traced, supply_of
+    from phaze.graph.supply.supply import TracedSupply, supply_of
 
     try:
         supply = supply_of(model, traced_before=True)
-        if not isinstance(supply, Traced):
+        if not isinstance(supply, TracedSupply):
             return
         facts = supply.facts
         length = facts.length(sequence)

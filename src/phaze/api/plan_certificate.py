@@ -88,7 +88,7 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
     from phaze.evaluate.parallel_rank import Parallel, parallel_rank, supply_at
     from phaze.graph import store
     from phaze.graph.split_context import way_named
-    from phaze.graph.supply.point import Point
+    from phaze.graph.supply.point import RankPoint
     from phaze.graph.supply.supply import GraphFamily, supply_of
 
     job = document["job"]
@@ -106,7 +106,7 @@ def _untraced(document: dict[str, Any], folder: Path) -> list[str]:
             graph["tensor"], **shared, way=way_named(graph.get("context_way", "ring")), rows=rows
         )
         load = supply_at(
-            supply, Point(graph["tensor"], graph["microbatch"], length, graph["attention"])
+            supply, RankPoint(graph["tensor"], graph["microbatch"], length, graph["attention"])
         )
         if store.plain(parallel_rank(load, parallel, length, graph["sequence_parallel"])) != graph:
             return [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from phaze.check.verdict import Verdict
     from phaze.report.progress import Progress
-    from phaze.search.reference_path import Plain
+    from phaze.search.reference_path import ReferencePath
 
 NOT_COVERED = 3
 """The exit code of what the checker has no rules for."""
@@ -54,7 +54,7 @@ def as_phaze_has_it(
     from phaze.search.baseline import scale_for
     from phaze.search.boxes.opening import reopened
     from phaze.search.question_files import unlike
-    from phaze.search.reference_path import plain_of
+    from phaze.search.reference_path import reference_path_of
     from phaze.search.view_check import check_view
     from phaze.search.witness import CERTIFICATE, fusion_of
     from phaze.study.load import question_in
@@ -76,7 +76,7 @@ def as_phaze_has_it(
     chips = reopened(
         job.space, np.array([named if type(named) is int and 0 <= named < 2**62 else -1])
     )
-    plain = plain_of(job, scale_for(job), chips)
+    plain = reference_path_of(job, scale_for(job), chips)
     try:
         return check_view(plain, text, result, certificate)
     except READING as fault:
@@ -86,17 +86,17 @@ def as_phaze_has_it(
 def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
     """phaze's own exact solver, for chips whose schedules the independent checker cannot bound well
     enough."""
-    references: list[Plain] = []
+    references: list[ReferencePath] = []
 
     def values(chip: int) -> list[float]:
         from phaze.search.baseline import scale_for
         from phaze.search.chips import enumerate_space
-        from phaze.search.reference_path import plain_of
+        from phaze.search.reference_path import reference_path_of
         from phaze.study.load import question_in
 
         if not references:
             job = question_in(folder).job
-            references.append(plain_of(job, scale_for(job), enumerate_space(job.space)))
+            references.append(reference_path_of(job, scale_for(job), enumerate_space(job.space)))
         every = references[0].values(chip, references[0].memories)
         return [min(seconds) for seconds in zip(*every, strict=True)]
 

@@ -12,9 +12,9 @@ from phaze.api.verify_certificate import READING
 if TYPE_CHECKING:
     from phaze.check.verdict import Verdict
     from phaze.front.measures import Measures
-    from phaze.front.reference import PlainFront
+    from phaze.front.reference import ReferenceFront
     from phaze.report.progress import Progress
-    from phaze.search.reference_path import Plain
+    from phaze.search.reference_path import ReferencePath
 
 
 @dataclass(slots=True)
@@ -24,19 +24,19 @@ class FrontFolder:
 
     folder: Path
     document: dict[str, Any]
-    reference: "list[tuple[PlainFront, Measures]]" = field(default_factory=list)
-    every: "list[Plain]" = field(default_factory=list)
+    reference: "list[tuple[ReferenceFront, Measures]]" = field(default_factory=list)
+    every: "list[ReferencePath]" = field(default_factory=list)
 
-    def plain(self) -> "tuple[PlainFront, Measures]":
+    def plain(self) -> "tuple[ReferenceFront, Measures]":
         """The reference path of the front's question, and its metrics."""
         import numpy as np
 
         from phaze.front.measures import measures_of
         from phaze.front.metrics import asked_of
-        from phaze.front.reference import PlainFront
+        from phaze.front.reference import ReferenceFront
         from phaze.front.run import job_for, memories_of, scales_for
         from phaze.search.boxes.opening import reopened
-        from phaze.search.reference_path import plain_of
+        from phaze.search.reference_path import reference_path_of
         from phaze.study.load import question_in
 
         if not self.reference:
@@ -46,8 +46,8 @@ class FrontFolder:
             scales, memories = scales_for(job, metrics), tuple(memories_of(job, metrics))
             called = [point["chip"]["number"] for point in self.document["points"]]
             numbers = np.array([number for number in called if type(number) is int], np.int64)
-            plain = plain_of(job, scales[0], reopened(job.space, numbers))
-            front = PlainFront(plain, metrics, scales, memories)
+            plain = reference_path_of(job, scales[0], reopened(job.space, numbers))
+            front = ReferenceFront(plain, metrics, scales, memories)
             self.reference.append((front, measures_of(job, metrics, scales, plain.chips, memories)))
         return self.reference[0]
 
@@ -63,17 +63,17 @@ class FrontFolder:
             from phaze.search.boxes.opening import chips_numbered
             from phaze.search.chips import enumerate_space
             from phaze.search.question_files import PROBLEM
-            from phaze.search.reference_path import plain_of
+            from phaze.search.reference_path import reference_path_of
 
             plain = self.plain()[0].plain
             if boxed(
                 json.loads(read_text(str(self.folder / PROBLEM))[0])
             ):  # by the number of a combination
                 chips = chips_numbered(plain.job.space, np.array([chip], np.int64), counted=False)
-                return plain_of(plain.job, plain.scale, chips).values(0, [memory])[0]
+                return reference_path_of(plain.job, plain.scale, chips).values(0, [memory])[0]
             if not self.every:
                 self.every.append(
-                    plain_of(plain.job, plain.scale, enumerate_space(plain.job.space))
+                    reference_path_of(plain.job, plain.scale, enumerate_space(plain.job.space))
                 )
             return self.every[0].values(chip, [memory])[0]
 

@@ -5,17 +5,17 @@ from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from phaze.compiled.arguments import fits, key_of
-from phaze.compiled.library import Entry, entry_of
+from phaze.compiled.library import KernelEntry, entry_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def njit(**options: Any) -> Callable[[F], F]:
     """Decorate a function that is compiled; the options are those of ``numba.njit``. It is called
-    as it is written, and has what a :class:`Kernel` has."""
+    as it is written, and has what a :class:`CompiledKernel` has."""
 
     def decorated(function: F) -> F:
-        return cast(F, Kernel(function, options))
+        return cast(F, CompiledKernel(function, options))
 
     return decorated
 
@@ -24,7 +24,7 @@ def _function(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-class Kernel:
+class CompiledKernel:
     """One function. Called from Python it runs the library's code if that is current and the
     arguments have the types it was compiled for, else numba's; numba, compiling another function
     that calls this one, sees its own dispatcher.
@@ -37,7 +37,7 @@ class Kernel:
         self.__name__ = function.__name__
         self.__module__ = function.__module__
         self.__wrapped__ = function
-        self._entry: Entry | None = entry_of(function.__module__, function.__name__)
+        self._entry: KernelEntry | None = entry_of(function.__module__, function.__name__)
         self._known: set[object] = set()
         self._compiler: Any = None
         self._observer: Callable[[tuple[Any, ...]], None] | None = None

@@ -36,7 +36,7 @@ PREFIX: Final = "phaze_kernels_"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KernelEntry:
     """One function of the library."""
 
     code: Callable[..., Any]
@@ -120,12 +120,14 @@ def library_serves(module: str) -> bool:
     return is_current(module) and library(room_of(module)) is not None
 
 
-def entry_of(module: str, name: str) -> Entry | None:
+def entry_of(module: str, name: str) -> KernelEntry | None:
     """A function of the library, if it has it and may run it here."""
     declared = description().get("modules", {}).get(module, {}).get("functions", {}).get(name)
     loaded = library(room_of(module)) if declared is not None and is_current(module) else None
     return (
-        None if loaded is None else Entry(getattr(loaded, symbol_of(module, name)), tuple(declared))
+        None
+        if loaded is None
+        else KernelEntry(getattr(loaded, symbol_of(module, name)), tuple(declared))
     )
 
 

@@ -27,7 +27,7 @@ from phaze.graph.ir import Model
 from phaze.graph.split_context import way_named
 from phaze.graph.store import load as load_graph
 from phaze.graph.supply.module import ModuleSupply
-from phaze.graph.supply.point import Point
+from phaze.graph.supply.point import RankPoint
 from phaze.graph.supply.supply import GraphFamily, Supply, supply_of
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import grown
@@ -166,7 +166,7 @@ def reopened(
     elif job.model is not None or job.family is not None:
         supply = _supply(job)
         length = supply.facts.length(job.sequence)
-        load = supply_at(supply, Point(document["tensor"], microbatch, length, job.attention))
+        load = supply_at(supply, RankPoint(document["tensor"], microbatch, length, job.attention))
         model = parallel_rank(load, parallel, length, spread)
     elif job.graph is not None:
         model = load_graph(job.graph)

@@ -25,7 +25,7 @@ from phaze.hardware.formats import PLAIN, Precision
 from phaze.hardware.stack import Stack
 from phaze.placement.machine import Machine
 from phaze.schedule.problem import Schedule, ScheduleProblem
-from phaze.schedule.solve import Known, KnownPart, Limits, Scheduler
+from phaze.schedule.solve import Known, KnownPart, Scheduler, SchedulingLimits
 from phaze.schedule.solved import SolvedSchedules
 
 Floats = NDArray[np.float64]
@@ -80,7 +80,7 @@ class SchedulingEffort:
     were found before, by what they depend on, where passes are looked at several times; ``solved``:
     schedules of the very same passes."""
 
-    limits: Limits | None = None
+    limits: SchedulingLimits | None = None
     scheduler: Scheduler = "exact"
     parts: Known | None = field(default=None, compare=False, repr=False)
     solved: SolvedSchedules | None = field(default=None, compare=False, repr=False)

@@ -52,7 +52,7 @@ from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds
 from phaze.schedule.order import Order, contract, series
 from phaze.schedule.problem import Schedule, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rule
-from phaze.schedule.solve import Known, Limits, Scheduler, solve
+from phaze.schedule.solve import Known, Scheduler, SchedulingLimits, solve
 from phaze.schedule.solved import SolvedSchedules
 
 Floats = NDArray[np.float64]
@@ -289,7 +289,7 @@ class LoweredPass:
         self,
         times: Times,
         chip: int,
-        limits: Limits | None = None,
+        limits: SchedulingLimits | None = None,
         parts: Known | None = None,
         scheduler: Scheduler = "exact",
         solved: SolvedSchedules | None = None,
@@ -302,7 +302,7 @@ class LoweredPass:
     def device_s(
         self,
         times: Times,
-        limits: Limits | None = None,
+        limits: SchedulingLimits | None = None,
         parts: Known | None = None,
         proved: bool = False,
         scheduler: Scheduler = "exact",

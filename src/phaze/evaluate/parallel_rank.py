@@ -18,7 +18,7 @@ from phaze.graph.ir import Layer, Model
 from phaze.graph.mixture import Mixture, mixture_of
 from phaze.graph.split_context import Way, context_parallel
 from phaze.graph.split_experts import expert_parallel
-from phaze.graph.supply.point import Point
+from phaze.graph.supply.point import RankPoint
 from phaze.graph.supply.supply import Supply
 from phaze.placement.sharing import Sharing
 
@@ -205,7 +205,7 @@ def _mixture(memo: Memo, layer: Layer) -> Mixture | None:
     return memo.take(("mixture", id(layer)), lambda: (layer, mixture_of(layer)))[1]
 
 
-def supply_at(supply: Supply, traced: Point) -> LoadAt:
+def supply_at(supply: Supply, traced: RankPoint) -> LoadAt:
     """A model to be loaded at any width and sequence, with the microbatch and attention of
     ``traced``."""
 

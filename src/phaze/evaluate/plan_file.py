@@ -16,12 +16,12 @@ from phaze.evaluate.plan_tables import (
     AgainstTable,
     AlternativeTable,
     ChoicesTable,
-    ConstantsTable,
     FiguresTable,
     LaunchTable,
     LeftTable,
     Loose,
     Number,
+    PlanConstantsTable,
     PlanTable,
     ShortageTable,
     SplitTable,
@@ -38,7 +38,7 @@ class JobPlanTable(PlanTable, FiguresTable):
     """A plan of a job on hardware that exists."""
 
     microbatch: Count
-    constants: ConstantsTable
+    constants: PlanConstantsTable
     approximations: list[str]
     sequence_parallel: bool = False
     alternatives: list[AlternativeTable] | None = None

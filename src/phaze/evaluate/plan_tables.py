@@ -78,7 +78,7 @@ class BandOfTable(Loose):
     sources: Count
 
 
-class ConstantsTable(Loose):
+class PlanConstantsTable(Loose):
     """How far times may be off; of a chip of clusters also its clock and what software leaves of
     its rate."""
 
@@ -89,7 +89,7 @@ class ConstantsTable(Loose):
     software_share: Positive | None = None
 
     @model_validator(mode="after")
-    def _both(self) -> "ConstantsTable":
+    def _both(self) -> "PlanConstantsTable":
         if (self.clock_hz is None) != (self.software_share is None):
             raise ValueError("clock_hz and software_share must be given together")
         return self

@@ -24,7 +24,7 @@ from phaze.evaluate.training_run import Budget
 from phaze.graph.ir import Attention, Model
 from phaze.graph.mixture import experts_of
 from phaze.graph.split_context import WAYS, Way
-from phaze.graph.supply.point import Point
+from phaze.graph.supply.point import RankPoint
 from phaze.graph.supply.supply import GraphFamily, SuppliedGraph, Supply, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.hardware.calibration import Basis
@@ -117,12 +117,12 @@ class Ranks:
     models: Memo = field(default_factory=Memo)
     split: Memo = field(default_factory=Memo)
 
-    def point(self, choice: Choosing) -> Point:
+    def point(self, choice: Choosing) -> RankPoint:
         """What a choice is traced as."""
         width, microbatch, spread, attention = choice
-        return Point(width, microbatch, self.length, attention, spread)
+        return RankPoint(width, microbatch, self.length, attention, spread)
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: RankPoint) -> Model:
         """A rank as it is traced."""
         return self.models.take(point, lambda: self.supply.model(point))
 
@@ -132,7 +132,7 @@ class Ranks:
         common = self.split.take((microbatch, attention), Memo)
 
         def load(tensor: int, sequence: int, split: bool) -> Model:
-            return self.model(Point(tensor, microbatch, sequence, attention, split))
+            return self.model(RankPoint(tensor, microbatch, sequence, attention, split))
 
         return parallel_rank(load, parallel, self.length, spread, common)
 

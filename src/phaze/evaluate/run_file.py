@@ -30,7 +30,7 @@ from phaze.evaluate.training_run import Budget
 from phaze.files import STANDARD_INPUT, beside, is_path, read_text
 from phaze.graph.ir import Model
 from phaze.graph.store import load as load_graph
-from phaze.graph.supply.point import Point
+from phaze.graph.supply.point import RankPoint
 from phaze.graph.supply.supply import GraphFamily, Supply, supply_of
 from phaze.graph.tensor_plan import is_place, place_beside
 from phaze.hardware.chip import Chip
@@ -129,7 +129,7 @@ def _supply(run: RunFile, allow_code: bool) -> Supply:
     return supply_of(str(run.model), allow_code=allow_code, where="model")
 
 
-def _model_of(run: RunFile, traced: Point, allow_code: bool) -> Model:
+def _model_of(run: RunFile, traced: RankPoint, allow_code: bool) -> Model:
     if run.graph is not None:
         return _graph_file(run)
     supply = _supply(run, allow_code)
@@ -213,7 +213,7 @@ def _at(path: str, read: Callable[[], T]) -> T:
         ) from None
 
 
-def traced_as(run: RunFile, traced: Point) -> tuple[str, ...]:
+def traced_as(run: RunFile, traced: RankPoint) -> tuple[str, ...]:
     """What the layers of a run's model depend on; runs that agree in it differ at most in how often
     they are called."""
     sized = [getattr(run, family) for family in SIZED]
@@ -270,7 +270,7 @@ def job_of(
     stack = stack_running(stack, family, f"{where}: plan.family")
     plan = run.plan
     # The sequence is the model's own where the run does not state one.
-    point = Point(
+    point = RankPoint(
         plan.tensor,
         plan.microbatch,
         run.sequence or 0,

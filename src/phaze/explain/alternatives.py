@@ -7,7 +7,7 @@ import numpy as np
 
 from phaze import units
 from phaze.errors import InfeasibleError, InputError
-from phaze.explain.question import Question, best_with, gain
+from phaze.explain.question import ExplainedRun, best_with, gain
 from phaze.hardware.chip_estimates import estimates_of
 
 
@@ -35,7 +35,7 @@ def _value(text: str, where: str) -> float:
     )
 
 
-def asked_instead(question: Question, text: str) -> tuple[str, float]:
+def asked_instead(question: ExplainedRun, text: str) -> tuple[str, float]:
     """The axis and the value of ``vector_cores=64``, checked against the space."""
     where, points = f"--instead {text}", question.job.space.axis_points()
     name, equals, value_text = (part.strip() for part in text.partition("="))
@@ -56,7 +56,7 @@ def asked_instead(question: Question, text: str) -> tuple[str, float]:
     return name, value
 
 
-def instead(question: Question, text: str, processes: int) -> Instead:
+def instead(question: ExplainedRun, text: str, processes: int) -> Instead:
     """The best of the chips with another value of an axis, searched and certified."""
     name, value = asked_instead(question, text)
     if question.boxed:
@@ -80,7 +80,7 @@ def instead(question: Question, text: str, processes: int) -> Instead:
     )
 
 
-def _of_boxes(question: Question, name: str, value: float, processes: int) -> Instead:
+def _of_boxes(question: ExplainedRun, name: str, value: float, processes: int) -> Instead:
     """The same where the space is looked at in boxes: a space whose axis has that value alone."""
     points = question.job.space.axis_points()[name]
     near = points[np.isclose(points.astype(float), value, rtol=1e-9)][:1].tolist()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from phaze.explain.question import Question, best_with
+from phaze.explain.question import ExplainedRun, best_with
 from phaze.report.page.baseline_comparison import priced_on
 from phaze.search.objective import scale_of
 from phaze.search.reference import value_on
@@ -29,7 +29,7 @@ class Alone:
     gap: float
 
 
-def _every(question: Question, held_out: SearchJob | None) -> SearchJob:
+def _every(question: ExplainedRun, held_out: SearchJob | None) -> SearchJob:
     """The run's job, with held-out models behind its own."""
     return (
         question.job
@@ -39,7 +39,7 @@ def _every(question: Question, held_out: SearchJob | None) -> SearchJob:
 
 
 def beside(
-    question: Question, held_out: SearchJob | None, names: Sequence[str]
+    question: ExplainedRun, held_out: SearchJob | None, names: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The study's baseline and the named chips, each once."""
     job = _every(question, held_out)
@@ -68,7 +68,7 @@ def beside(
     return rows
 
 
-def alone(question: Question, held_out: SearchJob | None, processes: int) -> list[Alone]:
+def alone(question: ExplainedRun, held_out: SearchJob | None, processes: int) -> list[Alone]:
     """For every model, held-out ones too, the best chip of the space for it alone, searched and
     certified."""
     job, rows = _every(question, held_out), []

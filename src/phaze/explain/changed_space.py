@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InfeasibleError
-from phaze.explain.question import Question, best_with, score_on
+from phaze.explain.question import ExplainedRun, best_with, score_on
 from phaze.search.chips import SpaceChips, enumerate_space
 from phaze.search.task import SearchJob
 
@@ -35,7 +35,7 @@ def _numbers(chips: SpaceChips) -> NDArray[np.int64]:
 
 
 def candidates(
-    question: Question, changed: SpaceChips, job: SearchJob, rates: float = 1.0
+    question: ExplainedRun, changed: SpaceChips, job: SearchJob, rates: float = 1.0
 ) -> NDArray[np.int64]:
     """Chips of the changed space that may be its best; ``rates``: the greatest factor on any other
     rate than the clock."""
@@ -72,7 +72,7 @@ class Winner:
 
 
 def best_of_changed(
-    question: Question, job: SearchJob, processes: int, rates: float = 1.0
+    question: ExplainedRun, job: SearchJob, processes: int, rates: float = 1.0
 ) -> Winner | None:
     """The certified best of a job whose space was changed, and rates by at most a factor; None
     where nothing fits."""
@@ -94,7 +94,7 @@ def best_of_changed(
 
 
 def _best(
-    question: Question, job: SearchJob, processes: int, chips: SpaceChips | None
+    question: ExplainedRun, job: SearchJob, processes: int, chips: SpaceChips | None
 ) -> Winner | None:
     try:
         best = best_with(job, question.scale, processes, chips)

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
-from phaze.explain.question import Question, gain
-from phaze.explain.shared import Axis, Span, near_words
+from phaze.explain.question import ExplainedRun, gain
+from phaze.explain.shared import AxisCounts, Span, near_words
 from phaze.search.boxes.opening import box_question, chips_numbered, left_chips
 from phaze.search.chips import SpaceChips
 from phaze.search.cutoffs import last_times
@@ -74,7 +74,7 @@ class Flatness:
     evaluated: int
     failed: int
     counts: tuple[tuple[float, int], ...]
-    axes: tuple[Axis, ...]
+    axes: tuple[AxisCounts, ...]
     spans: tuple[Span, ...]
     nearest: tuple[NearChip, ...]
     smallest: NearChip
@@ -112,7 +112,7 @@ def share_of(text: str) -> float:
     return share
 
 
-def _candidates(question: Question, reach: float) -> SpaceChips:
+def _candidates(question: ExplainedRun, reach: float) -> SpaceChips:
     """The chips whose bound is within reach, the answer among them; of a space in boxes those that
     another walk over them leaves."""
     if question.boxed:
@@ -123,7 +123,7 @@ def _candidates(question: Question, reach: float) -> SpaceChips:
     return question.chips.taken(np.union1d(index, [question.number]).astype(np.int64))
 
 
-def _within_reach(question: Question, within: float) -> tuple[float, SpaceChips]:
+def _within_reach(question: ExplainedRun, within: float) -> tuple[float, SpaceChips]:
     """The share that is looked at and its candidates; of a space in boxes, which may have millions
     as good, the largest of within / 64, within / 32 ... before which no more than ``FEW`` were
     left."""
@@ -135,7 +135,7 @@ def _within_reach(question: Question, within: float) -> tuple[float, SpaceChips]
     return share, candidates
 
 
-def _tightened(question: Question, chips: SpaceChips, reach: float) -> SearchState:
+def _tightened(question: ExplainedRun, chips: SpaceChips, reach: float) -> SearchState:
     """Chips bounded as finely as a search bounds those that may win."""
     state = begin(question.job, chips, question.scale)
     every = np.arange(len(chips))
@@ -160,11 +160,13 @@ def _evaluated(
     return evaluated
 
 
-def _axes(question: Question, space_chips: SpaceChips, chips: Integers) -> tuple[Axis, ...]:
+def _axes(
+    question: ExplainedRun, space_chips: SpaceChips, chips: Integers
+) -> tuple[AxisCounts, ...]:
     """The values that near chips have of every axis that has more than one in the space."""
     values = space_chips.axis_values()
     return tuple(
-        Axis(
+        AxisCounts(
             name,
             tuple(sorted(Counter(values[name][chips].astype(float).tolist()).items())),
             len(points),
@@ -187,7 +189,7 @@ def _spans(
 
 
 def flatness(
-    question: Question, within: float, processes: int, tell: Callable[[str], None]
+    question: ExplainedRun, within: float, processes: int, tell: Callable[[str], None]
 ) -> Flatness:
     """The chips within a share of the answer, counted exactly."""
     within, near_chips = _within_reach(question, within)

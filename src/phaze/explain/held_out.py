@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from phaze.errors import InputError
-from phaze.explain.question import Question
+from phaze.explain.question import ExplainedRun
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.search.compare import best_offers
 from phaze.search.figures import with_figures
@@ -44,7 +44,7 @@ class HeldOut:
 
 
 def held_out_job(
-    folder: str, question: Question, models: Sequence[str], watch: Watch = silent
+    folder: str, question: ExplainedRun, models: Sequence[str], watch: Watch = silent
 ) -> SearchJob:
     """The run's job with other models in place of its own: built-in names, or places in the working
     folder."""
@@ -65,7 +65,7 @@ def held_out_job(
     return question_of(study, reader=here.given(graphs).reader).job
 
 
-def _held_out(question: Question, task: ModelTask, job: SearchJob) -> HeldOut:
+def _held_out(question: ExplainedRun, task: ModelTask, job: SearchJob) -> HeldOut:
     chip, sequence = question.chip, task.graphs[0].model.sequence
     offer = best_offers(task, chip, ("searched",), None, job.objective)["searched"]
     if offer is None:
@@ -87,6 +87,6 @@ def _held_out(question: Question, task: ModelTask, job: SearchJob) -> HeldOut:
     )
 
 
-def held_out(question: Question, job: SearchJob) -> list[HeldOut]:
+def held_out(question: ExplainedRun, job: SearchJob) -> list[HeldOut]:
     """Every held-out model of ``job`` on the chip of the run."""
     return [_held_out(question, task, job) for task in tasks_for(job, question.chip)]

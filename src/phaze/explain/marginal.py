@@ -13,7 +13,7 @@ from functools import partial
 
 from phaze.errors import InputError
 from phaze.explain.changed_space import best_of_changed
-from phaze.explain.question import Question, gain, scores_on, with_budget
+from phaze.explain.question import ExplainedRun, gain, scores_on, with_budget
 from phaze.hardware.chip import Chip
 from phaze.hardware.converted import changed_chip
 from phaze.search.changed_network import levels_of, with_bandwidths, with_devices
@@ -40,7 +40,7 @@ class Marginal:
 Resource = tuple[str, str, float, Callable[[float], tuple[SearchJob, Chip] | None]]
 
 
-def _on_chip(question: Question) -> list[Resource]:
+def _on_chip(question: ExplainedRun) -> list[Resource]:
     """Resources of the chip."""
     chip, job = question.chip, question.job
     return [
@@ -53,7 +53,7 @@ def _on_chip(question: Question) -> list[Resource]:
     ]  # fmt: skip
 
 
-def _on_job(question: Question) -> list[Resource]:
+def _on_job(question: ExplainedRun) -> list[Resource]:
     """Resources of the job: every level of its network, innermost first, and its devices."""
     job, levels = question.job, levels_of(question.job, question.chip)
     rates = [level.bandwidth_bytes_per_s for level in levels]
@@ -77,7 +77,9 @@ def _on_job(question: Question) -> list[Resource]:
     return [*on_job, ("devices", "", float(job.models[0].training.devices), larger)]
 
 
-def marginals(question: Question, processes: int, tell: Callable[[str], None]) -> list[Marginal]:
+def marginals(
+    question: ExplainedRun, processes: int, tell: Callable[[str], None]
+) -> list[Marginal]:
     """Each resource with one more unit and with a tenth more; whole units where they are
     counted."""
     tell("more of each resource")

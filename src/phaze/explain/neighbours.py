@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.explain.question import Question, gain, scores_on
+from phaze.explain.question import ExplainedRun, gain, scores_on
 from phaze.search.chips import SpaceChips
 
 
@@ -39,7 +39,7 @@ def near_misses(rows: Sequence[Neighbour]) -> list[Neighbour]:
     return sorted(refused, key=lambda row: -row.gain)
 
 
-def _over(question: Question, chips: SpaceChips) -> NDArray[np.float64]:
+def _over(question: ExplainedRun, chips: SpaceChips) -> NDArray[np.float64]:
     """By how much each chip exceeds the limits of the space, as a share of them."""
     limits, most = question.job.space.limits, question.job.hbm_bytes[-1]
     over = chips.area_mm2 / question.chips.area_budget() - 1
@@ -51,7 +51,7 @@ def _over(question: Question, chips: SpaceChips) -> NDArray[np.float64]:
     return np.maximum(over, 0.0)
 
 
-def _places(question: Question) -> list[int]:
+def _places(question: ExplainedRun) -> list[int]:
     """The chip's place on each axis."""
     values = question.chips.axis_values()
     points = question.job.space.axis_points()
@@ -61,7 +61,7 @@ def _places(question: Question) -> list[int]:
     ]
 
 
-def _scores(question: Question, space_chips: SpaceChips) -> list[float]:
+def _scores(question: ExplainedRun, space_chips: SpaceChips) -> list[float]:
     """The score of each chip; infinite where leakage, HBM and links alone draw more than the chip
     may: it holds no clock, so nothing runs on it."""
     scores = [np.inf] * len(space_chips)
@@ -75,7 +75,7 @@ def _scores(question: Question, space_chips: SpaceChips) -> list[float]:
     return scores
 
 
-def neighbours(question: Question) -> list[Neighbour]:
+def neighbours(question: ExplainedRun) -> list[Neighbour]:
     """Every neighbour along every axis, its gain computed exactly."""
     points, places = question.job.space.axis_points(), _places(question)
     names, values = tuple(points), tuple(points.values())

@@ -43,7 +43,7 @@ AGREEMENT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ExplainedRun:
     """A run to be explained; ``plans`` are its models' in words, ``bounds`` what the run proved of
     every chip's score, infinite where a model does not fit. ``number`` is the place of its chip.
 
@@ -70,7 +70,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BestOfChanged:
     """The best of a changed space: which chip, its identity, its score, how far it is proved, and
     its plans."""
 
@@ -107,7 +107,7 @@ def _plans(state: SearchState, best: BestDesign) -> tuple[str, ...]:
     return tuple(plans)
 
 
-def question_of(folder: str) -> Question:
+def question_of(folder: str) -> ExplainedRun:
     """The run in a folder."""
     if not (Path(folder) / RESULT).is_file():
         raise InputError(
@@ -136,10 +136,12 @@ def question_of(folder: str) -> Question:
             f"{folder}/{RESULT}", seen, "phaze verify says what does not hold; search again"
         )
     gap = max(job.gap, float(result["certificate"]["gap"]))
-    return Question(job, scale, chips, number, chip, score, plans, bounds, is_boxed(job.space), gap)
+    return ExplainedRun(
+        job, scale, chips, number, chip, score, plans, bounds, is_boxed(job.space), gap
+    )
 
 
-def require_best(question: Question, chip: str, gained: float) -> None:
+def require_best(question: ExplainedRun, chip: str, gained: float) -> None:
     """Refuse an answer that a chip of its space beats by more than the gap of the run leaves
     open."""
     if (1 + gained) * (1 - question.gap) - AGREEMENT > 1:
@@ -199,7 +201,7 @@ def best_with(
     processes: int,
     chips: SpaceChips | BoxGrid | None = None,
     shared: Shared | None = None,
-) -> Found:
+) -> BestOfChanged:
     """The certified best of a changed job, or of changed chips, measured by the scale of the
     run."""
     state = search(job, scale, workers(processes), shared=shared, space_chips=chips)
@@ -208,7 +210,7 @@ def best_with(
         raise InfeasibleError("nothing in the changed space is feasible", {})
     chip = state.chips.chip(best.chip, job.hbm_bytes[best.hbm])
     gap = state.standing().gap
-    return Found(
+    return BestOfChanged(
         chip.name, state.chips.identity(best.chip), chip, best.score, gap, _plans(state, best)
     )
 

@@ -17,11 +17,11 @@ constant times (1 - e); and the best in the worst case is the certified best the
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from phaze.explain.question import Found, Question, best_with, gain, score_on
+from phaze.explain.question import BestOfChanged, ExplainedRun, best_with, gain, score_on
 from phaze.search.boxes.grid import BoxGrid, box_grid
 from phaze.search.changed_network import levels_of, with_bandwidths
 from phaze.search.chips import SpaceChips
-from phaze.search.factors import Factors
+from phaze.search.factors import ConstantFactors
 from phaze.search.shared import Shared
 from phaze.search.task import SearchJob
 
@@ -60,13 +60,15 @@ class WorstCase:
     relative: float
 
 
-def constants_of(question: Question) -> tuple[str, ...]:
+def constants_of(question: ExplainedRun) -> tuple[str, ...]:
     """The constants of a run: those of its chips, and the bandwidth of every level of its
     network."""
     return (*OF_CHIPS, *(level.name for level in levels_of(question.job, question.chip)))
 
 
-def _changed(question: Question, factors: dict[str, float]) -> tuple[SearchJob, Factors]:
+def _changed(
+    question: ExplainedRun, factors: dict[str, float]
+) -> tuple[SearchJob, ConstantFactors]:
     """The job with constants times their factors, and the factors of its chips."""
     job, levels = question.job, levels_of(question.job, question.chip)
     clock, hbm, shared = (factors.get(name, 1.0) for name in OF_CHIPS)
@@ -75,10 +77,10 @@ def _changed(question: Question, factors: dict[str, float]) -> tuple[SearchJob, 
         level.bandwidth_bytes_per_s * factor for level, factor in zip(levels, links, strict=True)
     ]
     changed = job if all(factor == 1.0 for factor in links) else with_bandwidths(job, rates)
-    return changed, Factors(clock, hbm, shared, links[0] if levels[0].of_chip else 1.0)
+    return changed, ConstantFactors(clock, hbm, shared, links[0] if levels[0].of_chip else 1.0)
 
 
-def scaled(question: Question, factors: dict[str, float]) -> tuple[SearchJob, SpaceChips]:
+def scaled(question: ExplainedRun, factors: dict[str, float]) -> tuple[SearchJob, SpaceChips]:
     """The job and its chips with constants times their factors; areas and what is in the space
     stay."""
     job, by = _changed(question, factors)
@@ -86,7 +88,7 @@ def scaled(question: Question, factors: dict[str, float]) -> tuple[SearchJob, Sp
 
 
 def searched(
-    question: Question, factors: dict[str, float]
+    question: ExplainedRun, factors: dict[str, float]
 ) -> tuple[SearchJob, SpaceChips | BoxGrid]:
     """The same, as a search takes it: of a space in boxes all of it, not the chips that they
     left."""
@@ -97,8 +99,8 @@ def searched(
 
 
 def _border(
-    best: Callable[[float], Found], same: Callable[[Found], bool], up: bool
-) -> tuple[float, Found | None]:
+    best: Callable[[float], BestOfChanged], same: Callable[[BestOfChanged], bool], up: bool
+) -> tuple[float, BestOfChanged | None]:
     """The last factor with the same answer in one direction, and the answer that follows."""
     last, other, border = 1.0, None, None
     for step in OUTWARD:
@@ -116,32 +118,34 @@ def _border(
     return last, border
 
 
-def _stays(question: Question, constant: str, best: Callable[[float], Found]) -> Stays:
-    def same_chip(best: Found) -> bool:
+def _stays(question: ExplainedRun, constant: str, best: Callable[[float], BestOfChanged]) -> Stays:
+    def same_chip(best: BestOfChanged) -> bool:
         return best.identity == question.identity
 
-    def same_plan(best: Found) -> bool:
+    def same_plan(best: BestOfChanged) -> bool:
         return same_chip(best) and best.plans == question.plans
 
     (low, below), (high, above) = (_border(best, same_chip, up) for up in (False, True))
     (plan_low, less), (plan_high, more) = (_border(best, same_plan, up) for up in (False, True))
 
-    def plan(best: Found | None) -> str | None:
+    def plan(best: BestOfChanged | None) -> str | None:
         return None if best is None else "; ".join(best.plans)
 
     chips = (None if below is None else below.name, None if above is None else above.name)
     return Stays(constant, low, high, *chips, plan_low, plan_high, plan(less), plan(more))
 
 
-def ranges(question: Question, processes: int, tell: Callable[[str], None]) -> list[Stays]:
+def ranges(question: ExplainedRun, processes: int, tell: Callable[[str], None]) -> list[Stays]:
     """The range of every constant."""
     rows, shared = [], Shared()
     for constant in constants_of(question):
-        by_factor = dict[float, Found]()
+        by_factor = dict[float, BestOfChanged]()
 
         def best(
-            factor: float, constant: str = constant, by_factor: dict[float, Found] = by_factor
-        ) -> Found:
+            factor: float,
+            constant: str = constant,
+            by_factor: dict[float, BestOfChanged] = by_factor,
+        ) -> BestOfChanged:
             if factor not in by_factor:
                 tell(f"{constant} times {factor:.3g}")
                 job, chips = searched(question, {constant: factor})
@@ -152,7 +156,7 @@ def ranges(question: Question, processes: int, tell: Callable[[str], None]) -> l
     return rows
 
 
-def worst_case(question: Question, error: float, processes: int) -> WorstCase:
+def worst_case(question: ExplainedRun, error: float, processes: int) -> WorstCase:
     """The best where every constant is lower by ``error``, and what the run's own chip reaches
     there."""
     factors = dict.fromkeys(constants_of(question), 1.0 - error)

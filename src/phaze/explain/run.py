@@ -10,7 +10,7 @@ from phaze.explain.flatness import USUAL, flatness
 from phaze.explain.held_out import held_out
 from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import near_misses, neighbours
-from phaze.explain.question import Question, require_best
+from phaze.explain.question import ExplainedRun, require_best
 from phaze.explain.ranges import ranges, worst_case
 from phaze.explain.sensitivity import deciding
 from phaze.search.plausibility import axis_ends
@@ -30,7 +30,7 @@ class OtherModelsAndChips:
 
 
 def _others(
-    question: Question, others: OtherModelsAndChips, processes: int, tell: Callable[[str], None]
+    question: ExplainedRun, others: OtherModelsAndChips, processes: int, tell: Callable[[str], None]
 ) -> dict[str, Any]:
     """What was asked about other models and other chips."""
     parts: dict[str, Any] = {}
@@ -47,7 +47,7 @@ def _others(
 
 
 def explanation(
-    question: Question,
+    question: ExplainedRun,
     error: float | None,
     with_ranges: bool,
     processes: int,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from phaze.explain.changed_space import Winner, best_of_changed
-from phaze.explain.question import Question, gain
+from phaze.explain.question import ExplainedRun, gain
 from phaze.hardware.technology import Technology
 from phaze.hardware.technology_tables import InterfaceAreas
 from phaze.values import replace
@@ -84,7 +84,7 @@ CONSTANTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ConstantSide:
     """One direction: the last change that keeps the chip, the first that does not (None: none that
     was tried), the chip that wins then, and what a change of a tenth does to the objective."""
 
@@ -100,8 +100,8 @@ class Deciding:
 
     constant: str
     basis: str
-    less: Side
-    more: Side
+    less: ConstantSide
+    more: ConstantSide
 
     @property
     def least(self) -> float:
@@ -111,7 +111,7 @@ class Deciding:
 
 
 def changed_answer(
-    question: Question, constant: Constant, factor: float, processes: int
+    question: ExplainedRun, constant: Constant, factor: float, processes: int
 ) -> Winner | None:
     """The certified best where a constant is another; None where nothing fits."""
     space = question.job.space
@@ -119,7 +119,9 @@ def changed_answer(
     return best_of_changed(question, replace(question.job, space=changed), processes)
 
 
-def _side(question: Question, best: Callable[[float], Winner | None], sign: float) -> Side:
+def _side(
+    question: ExplainedRun, best: Callable[[float], Winner | None], sign: float
+) -> ConstantSide:
     def same(winner: Winner | None) -> bool:
         return winner is not None and winner.identity == question.identity
 
@@ -128,15 +130,19 @@ def _side(question: Question, best: Callable[[float], Winner | None], sign: floa
     if not same(first):
         nearer = best(sign * NEARER)
         if same(nearer):
-            return Side(sign * NEARER, sign * FIRST, None if first is None else first.name, won)
-        return Side(0.0, sign * NEARER, None if nearer is None else nearer.name, won)
+            return ConstantSide(
+                sign * NEARER, sign * FIRST, None if first is None else first.name, won
+            )
+        return ConstantSide(0.0, sign * NEARER, None if nearer is None else nearer.name, won)
     further = best(sign * FURTHER)
     if same(further):
-        return Side(sign * FURTHER, None, None, won)
-    return Side(sign * FIRST, sign * FURTHER, None if further is None else further.name, won)
+        return ConstantSide(sign * FURTHER, None, None, won)
+    return ConstantSide(
+        sign * FIRST, sign * FURTHER, None if further is None else further.name, won
+    )
 
 
-def deciding(question: Question, processes: int, tell: Callable[[str], None]) -> list[Deciding]:
+def deciding(question: ExplainedRun, processes: int, tell: Callable[[str], None]) -> list[Deciding]:
     """Every constant, that which must move least first; none where the process does not set
     clocks."""
     if not question.job.space.technology.sets_clock:

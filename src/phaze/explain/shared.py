@@ -17,7 +17,7 @@ from phaze.report.axis_text import amount, axis_name
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class AxisCounts:
     """How many of the near chips have each value of an axis, values ascending, of so many that the
     space has."""
 
@@ -62,13 +62,13 @@ def _spanned(span: Span) -> str:
     return f"{low if span.same else f'{low} to {high}'} {unit or name}"
 
 
-def _differing(axis: Axis) -> str:
+def _differing(axis: AxisCounts) -> str:
     low, high = amount(axis.axis, axis.values[0][0]), amount(axis.axis, axis.values[-1][0])
     mostly = "" if axis.usual is None else f" (mostly {amount(axis.axis, axis.usual)})"
     return f"{axis_name(axis.axis)} {low} to {high}{mostly}"
 
 
-def near_words(within: float, count: int, axes: Sequence[Axis], spans: Sequence[Span]) -> str:
+def near_words(within: float, count: int, axes: Sequence[AxisCounts], spans: Sequence[Span]) -> str:
     """The sentence: ``4 chips are within 1 %: all have clusters 12 and lanes 1024; rows are 16 to
     64; ...``"""
     share = f"{100 * within:.3g} %"

@@ -53,7 +53,7 @@ def given_document(launched: Launched, basis: Basis, memo: Memo | None = None) -
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanDifference:
     """One difference: its words on both sides, the batch time with it alone, what it is worth on
     the way, and whether the plan with it and all before it fits."""
 
@@ -148,7 +148,7 @@ def _priced(
 
 def steps_between(
     launched: Launched, launched_plan: Mapping[str, Any], best: Mapping[str, Any], basis: Basis
-) -> list[Step]:
+) -> list[PlanDifference]:
     """The differences in order, with what each is worth."""
     memo, mine, theirs = Memo(), _values(launched_plan), _values(best)
     steps, now_s, waiting = [], float(launched_plan["batch_s"]), list[str]()
@@ -177,13 +177,15 @@ def _step(
     theirs: Mapping[str, Any],
     alone: tuple[float, bool] | None,
     worth: tuple[float, bool],
-) -> Step:
+) -> PlanDifference:
     def words(values: Mapping[str, Any], stages: str) -> str:
         return ", ".join(stages if part == "stages" else _words(part, values) for part in parts)
 
     fits = None if alone is None else alone[1]
     sides = words(mine, "as given"), words(theirs, "cuts and recompute of each stage, order")
-    return Step(", ".join(parts), *sides, None if alone is None else alone[0], fits, *worth)
+    return PlanDifference(
+        ", ".join(parts), *sides, None if alone is None else alone[0], fits, *worth
+    )
 
 
 def _lines(document: Mapping[str, Any], framework: Framework) -> dict[str, Line]:

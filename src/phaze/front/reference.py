@@ -15,16 +15,16 @@ from phaze.hardware.ownership import load_terms
 from phaze.search.configurations import ChipConfigurations
 from phaze.search.objective import Objective, Scale
 from phaze.search.rates import chip_rates
-from phaze.search.reference_path import NEAR, Plain
+from phaze.search.reference_path import NEAR, ReferencePath
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class PlainFront:
+class ReferenceFront:
     """The plain path of a front; ``scales`` by metric of a run."""
 
-    plain: Plain
+    plain: ReferencePath
     metrics: RequestedMetrics
     scales: tuple[Scale, ...]
     memories: tuple[int, ...]

@@ -15,7 +15,7 @@ import numpy as np
 from phaze.front.answer import StatedDesign, design_order, front_view, model_table, shown_value
 from phaze.front.measures import Measures
 from phaze.front.order import undominated
-from phaze.front.reference import PlainFront
+from phaze.front.reference import ReferenceFront
 from phaze.search.chips import SpaceChips
 from phaze.search.code import code_digest
 from phaze.search.configurations import ConfigurationPlan
@@ -28,7 +28,9 @@ from phaze.search.witness import chip_of, seconds_score
 PROVED = "python -m phaze.check says whether its certificate holds"
 
 
-def _design(front: PlainFront, measures: Measures, point: Mapping[str, Any]) -> StatedDesign | str:
+def _design(
+    front: ReferenceFront, measures: Measures, point: Mapping[str, Any]
+) -> StatedDesign | str:
     """A design recomputed from the chip, memory and configurations that it names, or what is wrong
     with it."""
     plain, job = front.plain, front.plain.job
@@ -79,7 +81,7 @@ def _alike(less: ConfigurationPlan, than: ConfigurationPlan) -> bool:
 
 
 def regenerated_designs(
-    front: PlainFront, measures: Measures, points: Sequence[Mapping[str, Any]]
+    front: ReferenceFront, measures: Measures, points: Sequence[Mapping[str, Any]]
 ) -> tuple[list[StatedDesign], list[str]]:
     """All designs recomputed, in their order, and what is wrong with them."""
     designs, wrong = [], []
@@ -106,7 +108,7 @@ def regenerated_designs(
 
 
 def _same_designs(
-    front: PlainFront,
+    front: ReferenceFront,
     designs: list[StatedDesign],
     document: Mapping[str, Any],
     certificate: Mapping[str, Any],
@@ -184,7 +186,7 @@ def _proof_tables(
 
 
 def check_front_view(
-    front: PlainFront,
+    front: ReferenceFront,
     measures: Measures,
     text: str,
     document: Mapping[str, Any],

@@ -16,7 +16,7 @@ from typing import Any
 
 from phaze.errors import InputError, unknown_name
 from phaze.graph.shipped import case_name
-from phaze.graph.supply.point import Point
+from phaze.graph.supply.point import RankPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def file_of(family: str, values: Mapping[str, Any]) -> str:
 
 
 def family_case(
-    family: str, values: Mapping[str, Any], letters: Mapping[str, int], rank: Point
+    family: str, values: Mapping[str, Any], letters: Mapping[str, int], rank: RankPoint
 ) -> str:
     """The name of the case that a rank of these sizes belongs to."""
     conditions = ["t=1" if letters["t"] == 1 else "t>1", "b=1" if letters["b"] == 1 else "b>1"]

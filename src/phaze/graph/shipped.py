@@ -26,13 +26,13 @@ from phaze.graph import sizes, store
 from phaze.graph.ir import MOST_WHOLE, Model
 from phaze.graph.shipped_layer import ROLES, LayerForm, layer_form
 from phaze.graph.sizes import Expression
-from phaze.graph.supply.point import Point
+from phaze.graph.supply.point import RankPoint
 from phaze.graph.template import Symbolic, filled, group_alike, template
 
 HEAD = ("name", "sequence_parallel", "attention", "approximations", "layers")
 
 
-def case_name(rank: Point, *conditions: str) -> str:
+def case_name(rank: RankPoint, *conditions: str) -> str:
     """The name of the case that a rank belongs to under these conditions."""
     return " ".join((rank.attention, *(("sequence-parallel",) if rank.split else ()), *conditions))
 
@@ -96,7 +96,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Shipped:
+class ShippedGraphs:
     """A file of graphs, parsed."""
 
     expressions: Sequence[str]
@@ -163,7 +163,7 @@ def text_of(content: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=1)
-def open_shipped(name: str) -> Shipped:
+def open_shipped(name: str) -> ShippedGraphs:
     """The shipped file of a model or family, read once for all widths and microbatches."""
     file = resources.files("phaze.graph").joinpath("data", f"{name}.json")
     if not file.is_file():
@@ -171,10 +171,12 @@ def open_shipped(name: str) -> Shipped:
             name, "its graphs are not bundled", "trace it: phaze graph --fresh (needs PyTorch)"
         )
     raw = json.loads(file.read_text(encoding="utf-8"))
-    return Shipped(raw["expressions"], raw["templates"], raw["cases"])
+    return ShippedGraphs(raw["expressions"], raw["templates"], raw["cases"])
 
 
-def model_at(shipped: Shipped, case: str, letters: sizes.Point, name: str, rank: Point) -> Model:
+def model_at(
+    shipped: ShippedGraphs, case: str, letters: sizes.Point, name: str, rank: RankPoint
+) -> Model:
     """The model called ``name`` in a case of ``shipped`` at these sizes, as ``rank`` runs."""
     raw = shipped.cases[case]
     values: dict[int, int] = {}

@@ -105,7 +105,7 @@ def require_pointwise(layer: Layer, tokens: int) -> None:
 _Place = tuple[_Group, str]
 
 
-class _Rewrite:
+class _ContextRewrite:
     """One layer's rewriting; new tensors and operators are numbered after the old ones."""
 
     def __init__(self, layer: Layer, ranks: int, stride: int, way: Way) -> None:
@@ -324,7 +324,7 @@ def context_split(
     require_pointwise(layer, tokens)
     if ranks == 1 or not _has_attention(layer):
         return layer
-    rewrite = _Rewrite(layer, ranks, stride, way)
+    rewrite = _ContextRewrite(layer, ranks, stride, way)
     forward_operators, backward_operators = (
         rewrite.operators(g) for g in (layer.forward, layer.backward)
     )

@@ -37,7 +37,7 @@ from phaze.graph.store import graph_from
 MixtureOf = Callable[[Layer], Mixture | None]
 
 
-class _Rewrite:
+class _ExpertsRewrite:
     """One layer's rewriting; new tensors and operators are numbered after the old ones."""
 
     def __init__(
@@ -332,7 +332,7 @@ def expert_split(
             f"{imbalance!r} is out of range",
             "it must be at least 1, the balanced load",
         )
-    rewrite = _Rewrite(layer, mixture, ep, etp, imbalance, _rows_copied(mixture, tokens))
+    rewrite = _ExpertsRewrite(layer, mixture, ep, etp, imbalance, _rows_copied(mixture, tokens))
     forward_operators = rewrite.operators(layer.forward)
     backward_operators = rewrite.operators(layer.backward)
     later = {a.tensor for op in backward_operators for a in op.reads}

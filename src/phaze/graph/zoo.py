@@ -25,7 +25,7 @@ from phaze.graph.family import (
 from phaze.graph.ir import Model
 from phaze.graph.positions import extended, require_positions
 from phaze.graph.shipped import case_name, model_at, open_shipped
-from phaze.graph.supply.point import Point, Variant
+from phaze.graph.supply.point import RankOptions, RankPoint
 from phaze.graph.torch.named import NAMED
 
 SHIPPED_WIDTHS = (1, 2, 4, 8)
@@ -33,7 +33,7 @@ SHIPPED_WIDTHS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ZooModel:
     """A named model. ``positions``: the longest sequence (None: any); ``fixed``: the sequence
     cannot be chosen.
 
@@ -70,15 +70,15 @@ LEARNED = ("bert", "gpt2", "opt", "megatron-bert", "gpt", "t5", "vit")
 
 def _entry(
     name: str, layers: int, hidden: int, heads: int, positions: int | None, **more: Any
-) -> Entry:
+) -> ZooModel:
     most = more.pop("most", max(ALL))
     divides = tuple(width for width in ALL if heads % width == 0 and width <= most)
     sequence, widths = more.pop("sequence", positions), more.pop("widths", divides)
     more.setdefault("rotary", NAMED[name].kind not in LEARNED)
-    return Entry(name, layers, hidden, heads, sequence, positions, widths, divides, **more)
+    return ZooModel(name, layers, hidden, heads, sequence, positions, widths, divides, **more)
 
 
-ZOO: Mapping[str, Entry] = MappingProxyType(
+ZOO: Mapping[str, ZooModel] = MappingProxyType(
     {
         entry.name: entry
         for entry in (
@@ -110,7 +110,7 @@ ZOO: Mapping[str, Entry] = MappingProxyType(
 )
 
 
-def entry_of(name: str) -> Entry:
+def entry_of(name: str) -> ZooModel:
     """The row of a named model, or an InputError with the nearest name."""
     if name not in ZOO:
         if Path(name).is_dir():
@@ -123,7 +123,7 @@ def entry_of(name: str) -> Entry:
     return ZOO[name]
 
 
-def check_sequence(entry: Entry, sequence: int | None) -> int:
+def check_sequence(entry: ZooModel, sequence: int | None) -> int:
     """The sequence to use: the model's own if none is asked for."""
     length = entry.sequence if sequence is None else sequence
     if entry.fixed and length != entry.sequence:
@@ -160,14 +160,14 @@ def load_model(
     tensor: int = 1,
     microbatch: int = 1,
     sequence: int | None = None,
-    **variant: Unpack[Variant],
+    **variant: Unpack[RankOptions],
 ) -> Model:
     """The graph of a named model on one of ``tensor`` ranks, from the bundled files."""
     length = check_sequence(entry_of(name), sequence)
-    return model_at_point(name, Point(tensor, microbatch, length, **variant))
+    return model_at_point(name, RankPoint(tensor, microbatch, length, **variant))
 
 
-def model_at_point(name: str, point: Point) -> Model:
+def model_at_point(name: str, point: RankPoint) -> Model:
     """The graph of a named model at a point, from the bundled files."""
     entry, row = entry_of(name), NAMED[name]
     length = check_sequence(entry, point.sequence)
@@ -205,15 +205,17 @@ def load_family(
     microbatch: int = 1,
     sequence: int | None = None,
     name: str = "",
-    **variant: Unpack[Variant],
+    **variant: Unpack[RankOptions],
 ) -> Model:
     """The graph of a family by its sizes (keys as in ``phaze.run/1``), at any width that divides
     it."""
     length = check_sizes(family, sizes)["sequence"] if sequence is None else sequence
-    return family_at_point(family, sizes, Point(tensor, microbatch, length, **variant), name)
+    return family_at_point(family, sizes, RankPoint(tensor, microbatch, length, **variant), name)
 
 
-def family_at_point(family: str, sizes: Mapping[str, Any], point: Point, name: str = "") -> Model:
+def family_at_point(
+    family: str, sizes: Mapping[str, Any], point: RankPoint, name: str = ""
+) -> Model:
     """The graph of a family by its sizes at a point, called ``name`` or as the family."""
     values, length, called = check_sizes(family, sizes), point.sequence, name or family
     if length == 1 or (family == "gpt" and values["hidden"] == values["heads"]):

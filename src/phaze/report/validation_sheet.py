@@ -9,8 +9,8 @@ from typing import Any
 from phaze.report.numbers import counted, percent, signed_percent
 from phaze.report.sections import Notes, Section, Table
 from phaze.units import Unit, show
-from phaze.validate.best import Beside, plan_of
-from phaze.validate.compare import Compared, Quantity, wrong_choices
+from phaze.validate.best import BestBesideRun, plan_of
+from phaze.validate.compare import Quantity, ScoredSet, wrong_choices
 from phaze.validate.statistics import Score
 
 NAMES: Mapping[Quantity, str] = MappingProxyType(
@@ -36,7 +36,7 @@ def _between(ends: tuple[float, float] | None, form: str) -> str:
     return "" if ends is None else " to ".join(form.format(end) for end in ends)
 
 
-def _order(compared: Sequence[Compared]) -> list[Section]:
+def _order(compared: Sequence[ScoredSet]) -> list[Section]:
     """How plans of one job are ordered, with intervals, where there are jobs of several plans."""
     cells = []
     for dataset in compared:
@@ -54,7 +54,7 @@ def _order(compared: Sequence[Compared]) -> list[Section]:
     return [Table(columns, cells, "Order of plans in groups of equal job")] if cells else []
 
 
-def _left_out(compared: Sequence[Compared]) -> list[str]:
+def _left_out(compared: Sequence[ScoredSet]) -> list[str]:
     lines = []
     for dataset in compared:
         total = len(dataset.predictions) + len(dataset.left_out)
@@ -63,7 +63,7 @@ def _left_out(compared: Sequence[Compared]) -> list[str]:
     return lines
 
 
-def scores_sections(compared: Sequence[Compared]) -> list[Section]:
+def scores_sections(compared: Sequence[ScoredSet]) -> list[Section]:
     """A table for each quantity, rows with free choices in one of their own."""
     columns = ("", "rows", "median", "90th", "bias", "worst", "rank", "regret")
     sections: list[Section] = []
@@ -90,7 +90,7 @@ def _plan(plan: Mapping[str, Any], free: Sequence[str] = ()) -> str:
     return f"{text} {plan.get('recompute', 'none')}{marks.get('recompute', '')}{spread}"
 
 
-def runs_sections(compared: Sequence[Compared], every: bool) -> list[Section]:
+def runs_sections(compared: Sequence[ScoredSet], every: bool) -> list[Section]:
     """The scores of all sets, below every row where those are wanted; a star marks what a row does
     not state."""
     sections: list[Section] = []
@@ -115,7 +115,7 @@ def runs_sections(compared: Sequence[Compared], every: bool) -> list[Section]:
     return [Notes([], _headline(compared)), *sections, *scores_sections(compared)]
 
 
-def _headline(compared: Sequence[Compared]) -> str:
+def _headline(compared: Sequence[ScoredSet]) -> str:
     """How far predictions of step time are off, over all runs that state their plan."""
     runs = [run for dataset in compared for run in dataset.predictions if not run.row.free]
     errors = [abs(run.error) for run in runs if run.error is not None]
@@ -125,7 +125,7 @@ def _headline(compared: Sequence[Compared]) -> str:
     return f"Step times are off by {median(errors):.1%} in the median, over {total}"
 
 
-def best_sections(sets: Sequence[tuple[str, Sequence[Beside], int]]) -> list[Section]:
+def best_sections(sets: Sequence[tuple[str, Sequence[BestBesideRun], int]]) -> list[Section]:
     """The plan that was run and the best one, job by job; of every set its title, jobs, and how
     many were left out."""
     every = [job.gain for _, jobs, _ in sets for job in jobs if job.gain is not None]
@@ -150,7 +150,7 @@ def best_sections(sets: Sequence[tuple[str, Sequence[Beside], int]]) -> list[Sec
     return sections
 
 
-def _job_rows(job: Beside) -> list[tuple[str, ...]]:
+def _job_rows(job: BestBesideRun) -> list[tuple[str, ...]]:
     row = job.run.row
     run = _plan({**row.run["plan"], **job.run.chosen}, row.free)
     best = "nothing fits" if job.best is None else _plan(plan_of(job.best))

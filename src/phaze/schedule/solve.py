@@ -48,7 +48,7 @@ METHODS = ("none", "serial", "bounds", "labels", "phases", "list", "cpsat", "ilp
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SchedulingLimits:
     """How much may be spent on one component, in numbers that do not depend on the machine.
 
     ``cpsat`` is in CP-SAT's own unit of work, some seconds of one core; interleaved sub-solvers may
@@ -91,7 +91,7 @@ Known = MutableMapping[str, KnownPart]
 def solve(
     problem: ScheduleProblem,
     scheduler: Scheduler = "exact",
-    limits: Limits | None = None,
+    limits: SchedulingLimits | None = None,
     parts: Known | None = None,
 ) -> Schedule:
     """The best schedule found for ``problem``, checked, with its lower bound.
@@ -99,7 +99,7 @@ def solve(
     ``parts`` keeps answers of components by their canonical key, so that equal components are
     solved once.
     """
-    limits = limits or Limits()
+    limits = limits or SchedulingLimits()
     if problem.rule.one_queue:
         schedule = _serial(problem)
     elif len(problem.operators) > MOST_OPERATORS:
@@ -126,7 +126,10 @@ def _serial(problem: ScheduleProblem) -> Schedule:
 
 
 def _solve(
-    problem: ScheduleProblem, scheduler: Scheduler, limits: Limits, shared_parts: Known | None
+    problem: ScheduleProblem,
+    scheduler: Scheduler,
+    limits: SchedulingLimits,
+    shared_parts: Known | None,
 ) -> Schedule:
     original, problem = problem, in_turn(problem)
     parts = [part_of(problem, order) for order in series(contract(problem))]
@@ -149,7 +152,7 @@ def _solve(
 
 
 def _remembered(
-    part: Component, scheduler: Scheduler, limits: Limits, parts: Known | None
+    part: Component, scheduler: Scheduler, limits: SchedulingLimits, parts: Known | None
 ) -> PartAnswer:
     if parts is None or len(part) == 1:
         return solve_part(part, scheduler, limits)
@@ -181,10 +184,10 @@ def _alone(part: Component) -> PartAnswer:
 
 
 def solve_part(
-    part: Component, scheduler: Scheduler = "exact", limits: Limits | None = None
+    part: Component, scheduler: Scheduler = "exact", limits: SchedulingLimits | None = None
 ) -> PartAnswer:
     """The answer for one series component."""
-    limits = limits or Limits()
+    limits = limits or SchedulingLimits()
     if len(part) == 1:
         return _alone(part)
     if scheduler == "ilp":
@@ -204,7 +207,9 @@ def solve_part(
     return _exact(part, best, bounds, limits)
 
 
-def _exact(part: Component, best: Decisions, bounds: Bounds, limits: Limits) -> PartAnswer:
+def _exact(
+    part: Component, best: Decisions, bounds: Bounds, limits: SchedulingLimits
+) -> PartAnswer:
     tables, bound, ideal_count, labels = part.tables(), bounds.best, 0, 0
     ideals = ideals_of(part, tables, limits.most_ideals)
     if ideals is None or len(ideals) > MANY_IDEALS:
@@ -244,7 +249,7 @@ def _exact(part: Component, best: Decisions, bounds: Bounds, limits: Limits) -> 
 
 
 def _cpsat(
-    part: Component, best: Decisions, bound: int, limits: Limits, ideals: int, labels: int
+    part: Component, best: Decisions, bound: int, limits: SchedulingLimits, ideals: int, labels: int
 ) -> PartAnswer:
     if limits.cpsat <= 0:
         return PartAnswer(best, bound, "labels" if labels else "list", ideals, labels)
@@ -256,7 +261,7 @@ def _cpsat(
     return PartAnswer(best, max(bound, cpsat.bound), "cpsat", ideals, labels)
 
 
-def _ilp(part: Component, limits: Limits) -> PartAnswer:
+def _ilp(part: Component, limits: SchedulingLimits) -> PartAnswer:
     from phaze.schedule.ilp import solve_ilp
 
     outcome = solve_ilp(part)

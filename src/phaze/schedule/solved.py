@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from phaze.schedule.problem import Schedule, ScheduleProblem
-from phaze.schedule.solve import Known, Limits, Scheduler, solve
+from phaze.schedule.solve import Known, Scheduler, SchedulingLimits, solve
 
 # Schedules that are kept, about 10 kB each; beyond them the oldest are forgotten.
 MOST = 2000
 
-Question = tuple[ScheduleProblem, Scheduler, Limits | None]
+Question = tuple[ScheduleProblem, Scheduler, SchedulingLimits | None]
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class SolvedSchedules:
         self,
         problem: ScheduleProblem,
         scheduler: Scheduler = "exact",
-        limits: Limits | None = None,
+        limits: SchedulingLimits | None = None,
         parts: Known | None = None,
     ) -> Schedule:
         """As :func:`phaze.schedule.solve.solve`, each question once."""

@@ -10,7 +10,7 @@ from phaze.schedule.part import Component, part_of
 from phaze.schedule.phases import by_phases
 from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rules
-from phaze.schedule.solve import Limits, solve_part
+from phaze.schedule.solve import SchedulingLimits, solve_part
 
 # Two tensor cores for three equal-rank products beside vector work: neither bound meets a list
 # schedule.
@@ -39,7 +39,7 @@ def warm_all() -> None:
         problem = small_problem(rule)
         for order in series(contract(problem)):
             part = part_of(problem, order)
-            solve_part(part, limits=Limits(list_work=1, cpsat=0.0))
+            solve_part(part, limits=SchedulingLimits(list_work=1, cpsat=0.0))
             if part.alone:
                 _warm_phases(part)
     ones = np.ones((2, 3))

@@ -22,7 +22,7 @@ from phaze.hardware.converted import changed_chip
 from phaze.hardware.manufacturing import manufacturing_kgco2e
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.power import idle_power
-from phaze.search.factors import AS_THEY_ARE, Factors
+from phaze.search.factors import AS_THEY_ARE, ConstantFactors
 from phaze.search.feasibility import (
     NOTHING_LEFT_OUT,
     WITHIN,
@@ -56,7 +56,7 @@ class SpaceChips:
     area_mm2: Floats
     held_hz: Floats
     rules: Mapping[str, int] = field(default_factory=lambda: NOTHING_LEFT_OUT)
-    factors: Factors = AS_THEY_ARE
+    factors: ConstantFactors = AS_THEY_ARE
     numbers: NDArray[np.int64] | None = None
     others: int = 0
 
@@ -130,7 +130,7 @@ class SpaceChips:
         """The area that a chip may have, mm2."""
         return area_budget(self.space)
 
-    def scaled(self, by: Factors) -> "SpaceChips":
+    def scaled(self, by: ConstantFactors) -> "SpaceChips":
         """The same chips with constants times factors; areas and what is in the space stay."""
         return replace(self, factors=by)
 

@@ -45,7 +45,7 @@ PROGRAM = "from phaze.search.engine_ray import bridge; bridge()"
 LOST = "the Ray cluster was lost", "start it again; the same command resumes from here"
 
 
-class _Crew:
+class _RayCrew:
     """The workers, as the bridge sees them: on their way, idle, or busy with a chip."""
 
     def __init__(self, ray: Any, count: int, gone: Callable[[], bool]) -> None:
@@ -182,7 +182,7 @@ def bridge() -> None:
         import ray
 
         try:
-            crew = _Crew(ray, _joined(ray, address, int(count), folder), gone)
+            crew = _RayCrew(ray, _joined(ray, address, int(count), folder), gone)
         except (ConnectionError, RuntimeError, ValueError, OSError) as fault:
             remedy = (
                 "start one with: ray start --head; where it asks for a token set "

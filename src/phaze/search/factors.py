@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Factors:
+class ConstantFactors:
     """What constants of all chips are multiplied by: clock held, bandwidths of HBM, global buffer
     and links."""
 
@@ -14,4 +14,4 @@ class Factors:
     links: float = 1.0
 
 
-AS_THEY_ARE = Factors()
+AS_THEY_ARE = ConstantFactors()

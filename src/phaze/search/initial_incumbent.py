@@ -24,7 +24,7 @@ from phaze.search.evaluation import ChipEvaluation
 from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.state import SearchState
 from phaze.search.task import on_all_devices
-from phaze.search.work_item import opened
+from phaze.search.work_item import evaluation_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -69,7 +69,7 @@ def first_bounds(state: SearchState, index: Integers) -> None:
 
 def listed(state: SearchState, chip: int) -> ChipEvaluation:
     """A chip to be priced by list schedules."""
-    return opened(
+    return evaluation_of(
         state.common(), state.item(chip), ScheduleMemo(state.memo.listed, scheduler="list")
     )
 

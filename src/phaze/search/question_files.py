@@ -47,7 +47,7 @@ class Papers:
 
 
 @dataclass(slots=True)
-class Recorder:
+class RecordingReader:
     """A reader that reads each path once, and remembers every text."""
 
     reader: Reader = read_text

@@ -27,7 +27,7 @@ NEAR = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class ReferencePath:
     """The plain path of a job."""
 
     job: SearchJob
@@ -98,6 +98,8 @@ class Plain:
         return self.job.memories(self.job.objective.needs_energy)
 
 
-def plain_of(job: SearchJob, scale: Scale, chips: SpaceChips) -> Plain:
+def reference_path_of(job: SearchJob, scale: Scale, chips: SpaceChips) -> ReferencePath:
     """The plain path, with the models on every link of the space."""
-    return Plain(job, scale, chips, networks_of(job.models, job.space, chips.link_bytes_per_s))
+    return ReferencePath(
+        job, scale, chips, networks_of(job.models, job.space, chips.link_bytes_per_s)
+    )

@@ -69,7 +69,7 @@ class ChipTable(Loose):
     clusters: ClustersTable | None = None
 
 
-class ModelTable(AnswerPlanKeys, FiguresTable):
+class AnswerModelTable(AnswerPlanKeys, FiguresTable):
     """One model on it."""
 
     name: str
@@ -89,7 +89,7 @@ class ModelTable(AnswerPlanKeys, FiguresTable):
     expert_nodes: Count = 1
 
     @model_validator(mode="after")
-    def _rates(self) -> "ModelTable":
+    def _rates(self) -> "AnswerModelTable":
         self.require_rates(self.batch_s)
         rate = self.batch / self.batch_s
         if abs(self.batch_s - self.plan.batch_s) > AGREEMENT * self.batch_s:
@@ -104,7 +104,7 @@ class ModelTable(AnswerPlanKeys, FiguresTable):
         return self
 
     @model_validator(mode="after")
-    def _exchanged(self) -> "ModelTable":
+    def _exchanged(self) -> "AnswerModelTable":
         if ("exchange_s" in self.model_fields_set) != (self.expert > 1):
             raise ValueError("exchange_s is given only with expert parallelism")
         if "exchange_s" in self.model_fields_set and "expert_nodes" not in self.model_fields_set:
@@ -114,7 +114,7 @@ class ModelTable(AnswerPlanKeys, FiguresTable):
         return self
 
 
-class ObjectiveTable(Loose):
+class AnswerObjectiveTable(Loose):
     """What was minimised."""
 
     kind: str
@@ -201,8 +201,8 @@ class ResultFile(Loose):
     schema_: Annotated[Literal["phaze.result/1"], Field(alias="schema")]
     name: str
     chip: ChipTable
-    models: Annotated[list[ModelTable], Field(min_length=1)]
-    objective: ObjectiveTable
+    models: Annotated[list[AnswerModelTable], Field(min_length=1)]
+    objective: AnswerObjectiveTable
     setting: SettingTable
     cluster: dict[str, Any] | None = None
     plausibility: PlausibilityTable

@@ -16,7 +16,7 @@ from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.objective import Rates, Scale
 from phaze.search.shared import Shared
 from phaze.search.task import Networks, SearchJob
-from phaze.search.work_item import Common, WorkItem, evaluate_item, opened
+from phaze.search.work_item import Common, WorkItem, evaluate_item, evaluation_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -149,7 +149,7 @@ class SearchState:
 
     def open(self, chip: int) -> ChipEvaluation:
         """One chip, to be evaluated."""
-        return opened(self.common(), self.item(chip), self.memo)
+        return evaluation_of(self.common(), self.item(chip), self.memo)
 
     def evaluate(self, chip: int, cut: float) -> Evaluated:
         """A chip opened, against a cut-off."""

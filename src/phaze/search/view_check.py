@@ -13,7 +13,7 @@ from typing import Any
 from phaze.search.certificate import Certificate, Near
 from phaze.search.code import code_digest
 from phaze.search.reference import way_of
-from phaze.search.reference_path import Plain
+from phaze.search.reference_path import ReferencePath
 from phaze.search.result import answer_view, result_view, written
 from phaze.search.state import TIE, WITHIN
 from phaze.search.task import Configuration
@@ -64,7 +64,9 @@ def check_text(
     return wrong
 
 
-def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Configuration]] | str:
+def _chosen(
+    plain: ReferencePath, result: Mapping[str, Any]
+) -> tuple[int, int, list[Configuration]] | str:
     """Chip, memory and configurations that an answer names, or what is wrong with them."""
     job, number, hbm_bytes = plain.job, result["chip"]["number"], result["chip"]["hbm_bytes"]
     place = plain.chips.index_of(number) if type(number) is int and 0 <= number < 2**62 else None
@@ -86,7 +88,7 @@ def _chosen(plain: Plain, result: Mapping[str, Any]) -> tuple[int, int, list[Con
     return place, job.hbm_bytes.index(hbm_bytes), configurations
 
 
-def regenerated(plain: Plain, result: Mapping[str, Any]) -> dict[str, Any] | str:
+def regenerated(plain: ReferencePath, result: Mapping[str, Any]) -> dict[str, Any] | str:
     """The answer that a result names, scheduled and placed anew, or what is wrong with what it
     names."""
     chosen = _chosen(plain, result)
@@ -106,7 +108,7 @@ def regenerated(plain: Plain, result: Mapping[str, Any]) -> dict[str, Any] | str
 
 
 def check_view(
-    plain: Plain, text: str, result: Mapping[str, Any], certificate: Mapping[str, Any]
+    plain: ReferencePath, text: str, result: Mapping[str, Any], certificate: Mapping[str, Any]
 ) -> list[str]:
     """What of ``result.json`` is not the view of its certificate.
 
@@ -142,7 +144,7 @@ PROVED = "its certificate holds"
 EMPTY = Certificate(0.0, 0.0, 0.0, {}, 0, Near(0, 0))
 
 
-def _check_counts(plain: Plain, stated: Mapping[str, Any], score: float) -> list[str]:
+def _check_counts(plain: ReferencePath, stated: Mapping[str, Any], score: float) -> list[str]:
     """What of the table of a proof contradicts the space, or itself."""
     closed, left_out, chips = stated["closed"], plain.chips.left_out, plain.chips.total
     wrong = [

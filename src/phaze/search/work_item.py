@@ -53,7 +53,7 @@ def failed(chip: int, memory: int, bound: float, why: str) -> Evaluated:
     return Evaluated(chip, memory, float("inf"), bound, (), why)
 
 
-def opened(common: Common, item: WorkItem, memo: ScheduleMemo) -> ChipEvaluation:
+def evaluation_of(common: Common, item: WorkItem, memo: ScheduleMemo) -> ChipEvaluation:
     """The chip, to be evaluated."""
     tasks = common.networks[item.network]
     on_chip = (item.rates, item.chip, item.arrays, tasks, item.network)
@@ -63,7 +63,7 @@ def opened(common: Common, item: WorkItem, memo: ScheduleMemo) -> ChipEvaluation
 def evaluate_item(common: Common, item: WorkItem, cut: float, memo: ScheduleMemo) -> Evaluated:
     """One chip against a cut-off; a failure is an answer that keeps the chip's bound."""
     try:
-        chip = opened(common, item, memo)
+        chip = evaluation_of(common, item, memo)
         return evaluate(chip, list(item.bounds), list(item.floors), list(common.memories), cut)
     except Exception as fault:
         return failed(

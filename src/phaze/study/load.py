@@ -14,7 +14,7 @@ from phaze.files import read_text
 from phaze.hardware.library import require_links
 from phaze.hardware.ownership import load_terms
 from phaze.search.objective import Objective
-from phaze.search.question_files import STUDY, Papers, Recorder, reader_of
+from phaze.search.question_files import STUDY, Papers, RecordingReader, reader_of
 from phaze.search.space import Space
 from phaze.search.spaces import load_space
 from phaze.search.task import SearchJob
@@ -81,7 +81,7 @@ def question_of(
 ) -> Question:
     """A study resolved, every file that it names read once by ``reader``; nothing is searched
     yet."""
-    recorder = Recorder(reader)
+    recorder = RecordingReader(reader)
     recorded = with_texts(study.files, recorder)
     space, goal = space_of(study, recorded), study.objective
     training = training_of(study, space, recorded)

@@ -11,8 +11,8 @@ from phaze.evaluate.parallel_rank import Refusals, parallel_rank, parallels, sup
 from phaze.evaluate.request import attentions_of
 from phaze.graph.ir import Attention
 from phaze.graph.supply.module import ModuleSupply, graph_file
-from phaze.graph.supply.point import Facts, Point
-from phaze.graph.supply.supply import SuppliedGraph, Supply, Traced, supply_of
+from phaze.graph.supply.point import Facts, RankPoint
+from phaze.graph.supply.supply import SuppliedGraph, Supply, TracedSupply, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.graph.tensor_plan import is_place, place_and_plan, place_beside
 from phaze.hardware.library import load_cluster
@@ -29,13 +29,13 @@ def _attentions(study: StudyFile, origin: Origin) -> tuple[Attention, ...]:
     return attentions_of(study.training.attention, stack, "training.attention")
 
 
-def _points(study: StudyFile, table: ModelTable, facts: Facts, origin: Origin) -> list[Point]:
+def _points(study: StudyFile, table: ModelTable, facts: Facts, origin: Origin) -> list[RankPoint]:
     """Every rank that the study asks for."""
     training = study.training
     length = facts.length(training.sequence if table.sequence is None else table.sequence)
     spreads = training.sequence_parallel
     return [
-        Point(width, microbatch, length, attention, spread and width > 1)
+        RankPoint(width, microbatch, length, attention, spread and width > 1)
         for attention in _attentions(study, origin)
         for microbatch in sorted(set(training.microbatches))
         for width in table.widths or facts.widths
@@ -48,8 +48,8 @@ def _points(study: StudyFile, table: ModelTable, facts: Facts, origin: Origin) -
 
 
 def _kept(
-    points: list[Point], failed: Mapping[Point, InputError], table: ModelTable
-) -> list[Point]:
+    points: list[RankPoint], failed: Mapping[RankPoint, InputError], table: ModelTable
+) -> list[RankPoint]:
     """The points that the model has; a width that the study names must be among them."""
     points_left = [point for point in dict.fromkeys(points) if point not in failed]
     lost = {point.tensor for point in points} - {point.tensor for point in points_left}
@@ -73,7 +73,7 @@ def _graphs(
     """The files of a model's graphs, traced if they are not kept."""
     if isinstance(supply, SuppliedGraph):
         return [str(table.model)]
-    if not isinstance(supply, Traced | ModuleSupply):
+    if not isinstance(supply, TracedSupply | ModuleSupply):
         raise InputError(
             where, f"'{table.model}' is a built-in name", "give it as the model's name"
         )
@@ -87,7 +87,7 @@ def _graphs(
     return [supply.file(point) for point in points_left]
 
 
-def _shared_graphs(supply: Supply, points: list[Point], degrees: Degrees) -> list[str]:
+def _shared_graphs(supply: Supply, points: list[RankPoint], degrees: Degrees) -> list[str]:
     """The files of ranks that share sequences and experts, at every point and degree that the model
     can have."""
     refusals, graph_files = Refusals(), list[str]()

@@ -30,7 +30,7 @@ from phaze.evaluate.run_file import require_traced
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.split_context import Way
-from phaze.graph.supply.point import Point
+from phaze.graph.supply.point import RankPoint
 from phaze.graph.supply.supply import Bundled
 from phaze.graph.zoo import check_sequence, entry_of
 from phaze.hardware.calibration import Basis
@@ -369,7 +369,7 @@ def _models(
         for width in sorted(set(widths)):
             for spread in spreads if width > 1 else (False,):
                 for kind in attentions_of(training.attention, stack, "training.attention"):
-                    load = supply_at(Bundled(table.name), Point(width, size, length, kind))
+                    load = supply_at(Bundled(table.name), RankPoint(width, size, length, kind))
                     for parallel in parallels(width, *degrees_of(training)):
                         rank = partial(parallel_rank, load, parallel, length, spread)
                         model = refusals.attempted(parallel, rank)

@@ -45,7 +45,7 @@ UNLIMITED_W = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class StarterNode:
     """A process node: the bundled chip that others start from, its cluster and rules, and the space
     to search."""
 
@@ -57,9 +57,9 @@ class Node:
     links: tuple[str, ...] = ()
 
 
-NODES: Mapping[str, Node] = MappingProxyType(
+NODES: Mapping[str, StarterNode] = MappingProxyType(
     {
-        "n3": Node(
+        "n3": StarterNode(
             "n3-reticle-base",
             "nvl72",
             "cluster",
@@ -67,10 +67,10 @@ NODES: Mapping[str, Node] = MappingProxyType(
             "50 MiB",
             ("450 GB/s", "900 GB/s", "1800 GB/s"),
         ),
-        "n5": Node(
+        "n5": StarterNode(
             "h100", "dgx-h100", "cluster", "50 MiB", "25 MiB", ("225 GB/s", "450 GB/s", "900 GB/s")
         ),
-        "n7": Node(
+        "n7": StarterNode(
             "a100-80gb",
             "selene",
             "cluster",
@@ -78,7 +78,7 @@ NODES: Mapping[str, Node] = MappingProxyType(
             "20 MiB",
             ("150 GB/s", "300 GB/s", "600 GB/s"),
         ),
-        "paper-22nm": Node("tpu-v4-paper", "paper-flat", "icml24", "32 MiB"),
+        "paper-22nm": StarterNode("tpu-v4-paper", "paper-flat", "icml24", "32 MiB"),
     }
 )
 
@@ -95,7 +95,7 @@ class Goal:
     models: tuple[str, ...] = (USUAL_MODEL,)
 
     @property
-    def of_node(self) -> Node:
+    def of_node(self) -> StarterNode:
         """The node of that name."""
         return NODES[self.node]
 

@@ -27,7 +27,7 @@ BASES: tuple[units.Unit, ...] = ("B", "B/s", "Hz", "s", "W")
 
 
 @dataclass(frozen=True, slots=True)
-class SweepPoint:
+class SweepValue:
     """One value of a sweep: as a number for plots, as it is shown, and as the setting that puts it
     in."""
 
@@ -41,7 +41,7 @@ class SweepAxis:
     """A key and its values, ascending, each once."""
 
     key: str
-    points: tuple[SweepPoint, ...]
+    points: tuple[SweepValue, ...]
 
 
 def _factor(unit: str) -> float:
@@ -149,7 +149,7 @@ def over_of(text: str, raw: Mapping[str, Any], where: str, count: int = 9) -> Sw
     for value, whole, unit in values:
         exact = _exact(value, whole, unit)
         setting = _setting(raw, where, key, f'"{exact}"' if unit else exact)
-        points.append(SweepPoint(value * _factor(unit), _shown(value, unit), setting))
+        points.append(SweepValue(value * _factor(unit), _shown(value, unit), setting))
     return SweepAxis(
         key,
         tuple(sorted({point.number: point for point in points}.values(), key=lambda p: p.number)),

@@ -60,7 +60,7 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepRegion:
+class MarkedRegion:
     """Points ``first`` to ``last`` that share their best chip, or their best plans."""
 
     name: str
@@ -100,10 +100,10 @@ def best_of(value: float, shown: str, document: Mapping[str, Any]) -> Best:
     )
 
 
-def regions(marks: Sequence[str | None]) -> tuple[SweepRegion, ...]:
+def regions(marks: Sequence[str | None]) -> tuple[MarkedRegion, ...]:
     """Runs of equal marks; None marks no region. Names go by first appearance: A .. Z, AA .."""
     names: dict[str, str] = {}
-    regions_so_far: list[SweepRegion] = []
+    regions_so_far: list[MarkedRegion] = []
     for index, mark in enumerate(marks):
         if mark is None:
             continue
@@ -118,9 +118,9 @@ def regions(marks: Sequence[str | None]) -> tuple[SweepRegion, ...]:
             and regions_so_far[-1].last == index - 1
             and regions_so_far[-1].what == mark
         ):
-            regions_so_far[-1] = SweepRegion(names[mark], mark, regions_so_far[-1].first, index)
+            regions_so_far[-1] = MarkedRegion(names[mark], mark, regions_so_far[-1].first, index)
         else:
-            regions_so_far.append(SweepRegion(names[mark], mark, index, index))
+            regions_so_far.append(MarkedRegion(names[mark], mark, index, index))
     return tuple(regions_so_far)
 
 

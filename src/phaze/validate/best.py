@@ -27,7 +27,7 @@ from phaze.validate.rows import MeasuredRun
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class BestBesideRun:
     """The run of a job as it was, and the best plan; ``best`` is None where nothing that is
     searched fits."""
 
@@ -82,14 +82,14 @@ def priced_jobs(rows: Iterable[MeasuredRun]) -> tuple[tuple[MeasuredRun, ...], i
     return priced, len(jobs) - len(priced)
 
 
-def beside(row: MeasuredRun, basis: Basis, memo: Memo) -> Beside:
+def beside(row: MeasuredRun, basis: Basis, memo: Memo) -> BestBesideRun:
     """A job's run and its best plan."""
     run = predict(row, basis, memo)
     best = planned(request_of(_job(row, basis))).best
-    return Beside(run, best if best.plan is not None else None)
+    return BestBesideRun(run, best if best.plan is not None else None)
 
 
-def best_document(jobs: Sequence[Beside]) -> list[dict[str, Any]]:
+def best_document(jobs: Sequence[BestBesideRun]) -> list[dict[str, Any]]:
     """The jobs as plain values."""
     return [
         {

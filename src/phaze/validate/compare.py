@@ -21,7 +21,7 @@ QUANTITIES: tuple[Quantity, ...] = ("seconds", "memory_bytes")
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ScoredSet:
     """One set; ``scores`` by quantity and whether the rows leave choices open; ``left_out`` has
     rows and why."""
 
@@ -99,7 +99,7 @@ def scores_of(predictions: Sequence[Prediction]) -> dict[tuple[Quantity, bool], 
 
 def compare(
     name: str, title: str, rows: Sequence[MeasuredRun], basis: Basis, memo: Memo
-) -> Compared:
+) -> ScoredSet:
     """Every row of a set predicted, and the set scored."""
     predictions: list[Prediction] = []
     left_out: list[tuple[MeasuredRun, str]] = []
@@ -108,7 +108,7 @@ def compare(
             predictions.append(predict(row, basis, memo))
         except NotPricedError as fault:
             left_out.append((row, fault.problem))
-    return Compared(name, title, tuple(predictions), scores_of(predictions), tuple(left_out))
+    return ScoredSet(name, title, tuple(predictions), scores_of(predictions), tuple(left_out))
 
 
 def _row_document(prediction: Prediction) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _row_document(prediction: Prediction) -> dict[str, Any]:
     }
 
 
-def document_of(compared: Sequence[Compared], basis: Basis) -> dict[str, Any]:
+def document_of(compared: Sequence[ScoredSet], basis: Basis) -> dict[str, Any]:
     """All sets as plain values."""
     return {
         "basis": basis,

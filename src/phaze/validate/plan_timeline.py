@@ -37,7 +37,7 @@ NONE_LEFT = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class PlanTimeline:
     """Seconds of a step, of the passes of a microbatch summed over stages, and of the
     synchronisation after them; None where nothing after the passes is drawn, and the step is theirs
     alone."""
@@ -80,7 +80,7 @@ def _spans(events: Sequence[Mapping[str, Any]], where: str) -> list[tuple[str, A
     return spans
 
 
-def read_timeline(text: str, where: str) -> Timeline:
+def read_timeline(text: str, where: str) -> PlanTimeline:
     """A plan's timeline."""
     document = json.loads(text)
     events = [event for event in _complete(document) if event.get("cat") not in CORES]
@@ -106,14 +106,14 @@ def read_timeline(text: str, where: str) -> Timeline:
     ended = any(kind in AFTER for kind, *_ in spans)
     after = max((length for kind, _, _, length in spans if kind == "synchronisation"), default=0.0)
     passes_s = sum(length for *_, length in passes) / rounds
-    return Timeline(end - start, len(stages), passes_s, after if ended else None)
+    return PlanTimeline(end - start, len(stages), passes_s, after if ended else None)
 
 
 def _passes_s(plan: Plan) -> float:
     return sum(stage.forward_s + stage.backward_s for stage in plan.stages) / plan.chunks
 
 
-def fit_timeline(job: RunJob, line: Timeline) -> RunFit:
+def fit_timeline(job: RunJob, line: PlanTimeline) -> RunFit:
     """The constants that a timeline determines."""
     works = step_works(job)
     rest = "a plan's timeline has no kernels: give a trace of torch.profiler"
@@ -145,7 +145,7 @@ def fit_timeline(job: RunJob, line: Timeline) -> RunFit:
 
 
 def _hidden(
-    job: RunJob, line: Timeline, planned: Callable[[float], Plan]
+    job: RunJob, line: PlanTimeline, planned: Callable[[float], Plan]
 ) -> Fitted | tuple[str, str]:
     """The hidden share of the synchronisation, or why it is not known."""
     key = "hidden_synchronisation"

@@ -33,7 +33,7 @@ SILENT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RunEntry:
     """A run: its key, place, kind, whether it is finished, running, stopped or damaged, and figures
     to list."""
 
@@ -73,9 +73,9 @@ def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
         )
 
 
-def entries(root: Path) -> list[Entry]:
+def entries(root: Path) -> list[RunEntry]:
     """The runs of a folder, newest first."""
-    runs: list[Entry] = []
+    runs: list[RunEntry] = []
     for here, names in _folders(root):
         kind = next(((kind, name) for kind, name in KINDS if name in names), None)
         place = str(here.relative_to(root))
@@ -90,16 +90,16 @@ def entries(root: Path) -> list[Entry]:
     return sorted(runs, key=lambda entry: (-entry.changed_s, entry.name))
 
 
-def _unfinished(here: Path, place: str, names: list[str]) -> Entry:
+def _unfinished(here: Path, place: str, names: list[str]) -> RunEntry:
     """A search without a result: under way if its course or its journal changed lately. While it
     bounds the space for the first time it has no course yet."""
     files = [here / name for name in names if name == PROGRESS or name.startswith(JOURNAL)]
     changed = max(path.stat().st_mtime for path in files)
     status = "running" if time() - changed < SILENT_S else "stopped"
-    return Entry(key_of(place), here, place, "search", status, changed, "", {})
+    return RunEntry(key_of(place), here, place, "search", status, changed, "", {})
 
 
-def _plans(here: Path, place: str, names: list[str]) -> Iterator[Entry]:
+def _plans(here: Path, place: str, names: list[str]) -> Iterator[RunEntry]:
     for name in names:
         path = here / name
         if name.endswith(".json") and path.stat().st_size <= MOST_PLAN_BYTES:
@@ -110,13 +110,13 @@ def _plans(here: Path, place: str, names: list[str]) -> Iterator[Entry]:
                 yield _entry(path, shown, "plan", path, "finished")
 
 
-def _entry(place: Path, name: str, kind: str, document: Path, status: str) -> Entry:
+def _entry(place: Path, name: str, kind: str, document: Path, status: str) -> RunEntry:
     changed = document.stat().st_mtime
     try:
         what, figures = _summary(kind, read_document(document))
     except (PhazeError, KeyError, TypeError, ValueError, IndexError, AttributeError):
         status, what, figures = "damaged", "its document cannot be read", {}
-    return Entry(key_of(name), place, name, kind, status, changed, what, figures)
+    return RunEntry(key_of(name), place, name, kind, status, changed, what, figures)
 
 
 def _search(result: Mapping[str, Any]) -> tuple[str, dict[str, str]]:

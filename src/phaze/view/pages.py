@@ -23,7 +23,7 @@ from phaze.report.sweep_sheet import sweep_page
 from phaze.search.progress_file import COLUMNS, PROGRESS
 from phaze.search.result_file import read_result
 from phaze.sweep.schema import sweep_in
-from phaze.view.library import Entry, key_of, read_document
+from phaze.view.library import RunEntry, key_of, read_document
 
 PER_PAGE = 20
 """Rows of a list on a laptop screen."""
@@ -42,7 +42,7 @@ CHIP_ROWS = (
 )
 
 
-def list_page(root: str, runs: Sequence[Entry]) -> str:
+def list_page(root: str, runs: Sequence[RunEntry]) -> str:
     """All runs."""
     rows = [
         {
@@ -61,7 +61,7 @@ def list_page(root: str, runs: Sequence[Entry]) -> str:
     return rendered("view.html", context, ("sorted_table.js", "view.js"), served=True)
 
 
-def run_page(run: Entry) -> str:
+def run_page(run: RunEntry) -> str:
     """A run's own page, made from its files."""
     if run.status in ("running", "stopped"):
         context = {
@@ -94,14 +94,14 @@ def run_page(run: Entry) -> str:
     return plan_page(document, where, launch_texts(document, where))
 
 
-def point_page(run: Entry, index: int) -> str:
+def point_page(run: RunEntry, index: int) -> str:
     """The page of one design of a front."""
     if run.kind != "front" or run.status != "finished":
         raise InputError(run.name, f"this is a {run.status} {run.kind}", "open a finished front")
     return design_page(design_in(run.path, index))
 
 
-def live_document(run: Entry) -> dict[str, Any]:
+def live_document(run: RunEntry) -> dict[str, Any]:
     """How far a search is: its status and the rows that it kept."""
     rows: list[Any] = []
     path = run.path / PROGRESS
@@ -125,7 +125,7 @@ def _pair(name: str, unit: str, first: float, second: float) -> tuple[str, ...]:
     return f"{name}, {unit}" if unit else name, f"{first:,.4g}", f"{second:,.4g}", change
 
 
-def _result(run: Entry) -> Mapping[str, Any]:
+def _result(run: RunEntry) -> Mapping[str, Any]:
     if run.kind != "search" or run.status != "finished":
         raise InputError(
             run.name, f"this is a {run.status} {run.kind}", "compare two finished searches"
@@ -133,7 +133,7 @@ def _result(run: Entry) -> Mapping[str, Any]:
     return read_result(Path(run.path))
 
 
-def compare_page(first: Entry, second: Entry) -> str:
+def compare_page(first: RunEntry, second: RunEntry) -> str:
     """Two searches side by side: their chips, and every model that both have."""
     a, b = _result(first), _result(second)
     rows = [

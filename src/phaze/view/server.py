@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from phaze.documents import dumps
 from phaze.errors import PhazeError
-from phaze.view.library import Entry, entries
+from phaze.view.library import RunEntry, entries
 from phaze.view.pages import (
     compare_page,
     fault_page,
@@ -67,7 +67,7 @@ class ViewServer(ThreadingHTTPServer):
         """What to open in a browser."""
         return f"http://{LOOPBACK}:{self.server_port}/?token={self.token}"
 
-    def page_of(self, run: Entry, design: int | None = None) -> str:
+    def page_of(self, run: RunEntry, design: int | None = None) -> str:
         """A run's page, or that of a design of a front; a finished one is made once while it stays
         as it is."""
         if run.status != "finished":

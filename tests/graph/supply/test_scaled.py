@@ -12,13 +12,13 @@ from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.supply import supply as supplying
 from phaze.graph.supply.cache import GraphCache
-from phaze.graph.supply.point import Facts, Point
+from phaze.graph.supply.point import Facts, RankPoint
 from phaze.graph.supply.scaled import GraphScale, UnscaledError, sampled
-from phaze.graph.supply.supply import Bundled, Traced
+from phaze.graph.supply.supply import Bundled, TracedSupply
 from phaze.graph.supply.tracing import Workshop
 
 POINTS = [
-    Point(width, size, 2048, "fused", spread)
+    RankPoint(width, size, 2048, "fused", spread)
     for width in (1, 2, 8)
     for spread in ((False, True) if width > 1 else (False,))
     for size in (1, 2, 4, 8, 16)
@@ -26,7 +26,7 @@ POINTS = [
 
 
 @pytest.fixture(scope="module")
-def graphs() -> dict[Point, Model]:
+def graphs() -> dict[RankPoint, Model]:
     """Graphs of a decoder whose vocabulary (32,000) is looked up in part at small microbatches and
     as a whole at large ones."""
     supply = Bundled("llama2-7b")
@@ -34,7 +34,7 @@ def graphs() -> dict[Point, Model]:
 
 
 def test_microbatches_between_two_traces_have_the_graphs_that_a_trace_gives(
-    graphs: dict[Point, Model],
+    graphs: dict[RankPoint, Model],
 ) -> None:
     sampling = sampled(POINTS)
     assert len(sampling.first) == 16 and len(sampling.scaled) == 9
@@ -42,7 +42,7 @@ def test_microbatches_between_two_traces_have_the_graphs_that_a_trace_gives(
     assert found == {point: graphs[point] for point in sampling.scaled}
 
 
-def test_a_microbatch_of_one_is_always_traced(graphs: dict[Point, Model]) -> None:
+def test_a_microbatch_of_one_is_always_traced(graphs: dict[RankPoint, Model]) -> None:
     assert all(point.microbatch > 1 for point in sampled(POINTS).scaled)
     with pytest.raises(UnscaledError, match="different operators"):
         GraphScale(1, 16, 4).model(graphs[POINTS[0]], graphs[POINTS[4]])
@@ -80,7 +80,7 @@ def test_a_size_that_no_rule_gives_is_traced(sizes: tuple[int, int]) -> None:
 
 
 def test_where_the_check_differs_by_one_number_every_microbatch_is_traced(
-    graphs: dict[Point, Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graphs: dict[RankPoint, Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     odd = {point: graph for point, graph in graphs.items() if point.tensor == 1}
     check = next(point for point in odd if point.microbatch == 4)
@@ -94,7 +94,7 @@ def test_where_the_check_differs_by_one_number_every_microbatch_is_traced(
 
 
 def _traced(
-    graphs: Mapping[Point, Model], folder: Path, monkeypatch: pytest.MonkeyPatch
+    graphs: Mapping[RankPoint, Model], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> list[int]:
     """How many points are traced, round by round, until all of ``graphs`` are there; a second
     command traces none."""
@@ -102,10 +102,10 @@ def _traced(
 
     def trace(
         shop: Workshop,
-        points: Sequence[Point],
-        keep: Callable[[Point, Mapping[str, Any]], None],
+        points: Sequence[RankPoint],
+        keep: Callable[[RankPoint, Mapping[str, Any]], None],
         watch: object,
-    ) -> dict[Point, InputError]:
+    ) -> dict[RankPoint, InputError]:
         asked.append(len(points))
         for point in points:
             keep(point, store.document_of(graphs[point]))
@@ -116,7 +116,7 @@ def _traced(
     kept = GraphCache(folder)
     known = kept.remember("my.py:build", Facts("my.py:build", 2048, None, False, (1,)), [])
     for _ in range(2):
-        supply = Traced("my.py:build", kept, workers=1, cached=known)
+        supply = TracedSupply("my.py:build", kept, workers=1, cached=known)
         assert not supply.prepare(list(graphs))
         assert {point: supply.model(point) for point in graphs} == graphs
     return asked

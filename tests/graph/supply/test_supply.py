@@ -16,11 +16,11 @@ from phaze.graph.supply import cache as caching
 from phaze.graph.supply import import_path
 from phaze.graph.supply import supply as supplying
 from phaze.graph.supply.cache import GraphCache
-from phaze.graph.supply.point import Facts, Point
-from phaze.graph.supply.supply import Bundled, SuppliedGraph, Traced, supply_of
+from phaze.graph.supply.point import Facts, RankPoint
+from phaze.graph.supply.supply import Bundled, SuppliedGraph, TracedSupply, supply_of
 from phaze.graph.supply.tracing import EndedError, Workshop
 from phaze.graph.torch.printed import Printed
-from phaze.graph.torch.worker import Bench, answer, own_files, plain_call
+from phaze.graph.torch.worker import TracingProcess, answer, own_files, plain_call
 from phaze.graph.zoo import load_model
 
 MODEL = """
@@ -125,7 +125,9 @@ def test_why_a_model_has_no_graph_at_a_point_is_kept_too(
     kept, asked = GraphCache(tmp_path), list[int]()
     known = kept.remember("my.py:build", Facts("my.py:build", 32, None, False, (1, 2)), [])
 
-    def refuse(shop: Workshop, points: Sequence[Point], *rest: object) -> dict[Point, InputError]:
+    def refuse(
+        shop: Workshop, points: Sequence[RankPoint], *rest: object
+    ) -> dict[RankPoint, InputError]:
         asked.append(len(points))
         slow = EndedError("my.py:build", "its code did not end within 1 s")
         return {
@@ -135,9 +137,9 @@ def test_why_a_model_has_no_graph_at_a_point_is_kept_too(
 
     monkeypatch.setattr(Workshop, "trace", refuse)
     monkeypatch.setattr(supplying, "need_torch", lambda *rest, **more: None)
-    points = [Point(width, 1, 32, "eager", False) for width in (1, 2)]
+    points = [RankPoint(width, 1, 32, "eager", False) for width in (1, 2)]
     for _ in range(2):
-        failed = Traced("my.py:build", kept, workers=1, cached=known).prepare(points)
+        failed = TracedSupply("my.py:build", kept, workers=1, cached=known).prepare(points)
         assert [str(failed[point]) for point in points][1] == "my.py: 2 heads; use 1."
     assert asked == [2, 1], "a process that was stopped is asked again, a refusal is not"
 
@@ -145,7 +147,7 @@ def test_why_a_model_has_no_graph_at_a_point_is_kept_too(
 def test_a_kept_graph_is_read_as_it_was_written_and_checked_where_somebody_changed_it(
     tmp_path: Path,
 ) -> None:
-    kept, point = GraphCache(tmp_path), Point(1, 1, 128, "eager", False)
+    kept, point = GraphCache(tmp_path), RankPoint(1, 1, 128, "eager", False)
     known = kept.remember("my.py:build", Facts("my.py:build", 128, None, False, (1,)), [])
     graph = load_model("bert-large", 1, 1, 128)
     kept.save(known, point, document_of(graph))
@@ -167,8 +169,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield folder
 
 
-def _point(microbatch: int = 1, sequence: int = 32) -> Point:
-    return Point(1, microbatch, sequence, "eager", False)
+def _point(microbatch: int = 1, sequence: int = 32) -> RankPoint:
+    return RankPoint(1, microbatch, sequence, "eager", False)
 
 
 def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
@@ -176,7 +178,7 @@ def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
 ) -> None:
     place, kept = f"{own / 'model.py'}:build", GraphCache(tmp_path)
     seen: list[tuple[int, int]] = []
-    first = Traced(place, kept, workers=1)
+    first = TracedSupply(place, kept, workers=1)
     points = [_point(1), _point(2), _point(2, 16)]
     first.prepare(points, lambda done, total, what: seen.append((done, total)))
     first.close()
@@ -190,7 +192,7 @@ def test_an_own_model_is_traced_at_every_point_and_then_needs_no_torch(
 
     monkeypatch.setattr(caching, "versions", lambda: {"torch": None, "transformers": None})
     monkeypatch.setattr(Workshop, "open", lambda self: pytest.fail("a second command traced again"))
-    again = Traced(place, kept, workers=1)
+    again = TracedSupply(place, kept, workers=1)
     again.prepare(points)
     assert [again.model(point) for point in points] == [first.model(point) for point in points]
 
@@ -288,7 +290,7 @@ def test_the_code_of_a_package_that_is_installed_is_watched_too(
 def test_code_that_fails_keeps_its_message_and_its_line(
     own: Path, function: str, microbatch: int, said: str
 ) -> None:
-    bench, place = Bench(), f"{own / 'model.py'}:{function}"
+    bench, place = TracingProcess(), f"{own / 'model.py'}:{function}"
     found = answer(bench, {"open": place})
     if "facts" in found:
         found = answer(bench, _point(microbatch, 8).document())
@@ -302,7 +304,7 @@ def test_code_that_fails_keeps_its_message_and_its_line(
 
 
 def test_a_compiled_model_is_traced_as_it_was_written(own: Path) -> None:
-    bench = Bench()
+    bench = TracingProcess()
     assert "facts" in answer(bench, {"open": f"{own / 'model.py'}:compiled"})
     graph = answer(bench, _point(1, 8).document())["graph"]
     assert [call[1] for call in graph["calls"]] == [
@@ -332,7 +334,7 @@ def test_code_that_dies_or_hangs_is_one_sentence(
     own: Path, tmp_path: Path, function: str, said: str
 ) -> None:
     place = f"{own / 'model.py'}:{function}"
-    supply = Traced(place, GraphCache(tmp_path), workers=1)
+    supply = TracedSupply(place, GraphCache(tmp_path), workers=1)
     supply.workshop = Workshop(place, 1, limit_s=8.0 if function == "hangs" else 100.0)
     with pytest.raises(InputError) as fault:
         supply.model(_point())
@@ -364,12 +366,12 @@ def test_what_is_named_decides_where_a_model_comes_from(tmp_path: Path) -> None:
     file.write_text(json.dumps(store.document_of(graph)), encoding="utf-8")
     found = supply_of(str(file))
     assert isinstance(found, SuppliedGraph) and found.facts.widths == (1,)
-    assert found.model(Point(1, 2, 512, "eager", False)) == graph
+    assert found.model(RankPoint(1, 2, 512, "eager", False)) == graph
     with pytest.raises(InputError, match="this graph is of tensor 1, microbatch 2"):
-        found.model(Point(1, 1, 512, "eager", False))
+        found.model(RankPoint(1, 1, 512, "eager", False))
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    assert isinstance(supply_of(str(tmp_path)), Traced)
-    assert isinstance(supply_of("some.module:function", allow_code=True), Traced)
+    assert isinstance(supply_of(str(tmp_path)), TracedSupply)
+    assert isinstance(supply_of("some.module:function", allow_code=True), TracedSupply)
     with pytest.raises(InputError, match="did you mean 'bert-large'"):
         supply_of("bert-larg")
 

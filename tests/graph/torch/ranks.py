@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_map
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.ranks import Exchange, Lost, in_ranks
-from phaze.graph.torch.replacements import Kernels
+from phaze.graph.torch.replacements import KernelReplacement
 from phaze.graph.torch.shard import Sharding, shard_model
 
 
@@ -58,7 +58,7 @@ def fill(program: TracedProgram, vocabulary: int) -> None:
                 tensor.random_(0, vocabulary if tensor.dim() > 1 else 2, generator=dice)
 
 
-def _outcome(program: TracedProgram, kernels: Kernels) -> tuple[float, dict[str, Tensor]]:
+def _outcome(program: TracedProgram, kernels: KernelReplacement) -> tuple[float, dict[str, Tensor]]:
     parameters = dict(program.module.named_parameters())
     with kernels:
         loss = program.step()
@@ -91,7 +91,7 @@ def whole(source: Source, shape: TensorShape) -> tuple[Outcome, dict[str, Tensor
     program = source.build(shape)
     fill(program, source.vocabulary or 2)
     program.module.eval()
-    loss, gradients = _outcome(program, Kernels(False))
+    loss, gradients = _outcome(program, KernelReplacement(False))
     return Outcome(loss, gradients, _inside(program.module)), dict(program.module.state_dict())
 
 
@@ -137,7 +137,7 @@ def ranks(
 
     def run(rank: int, mode: Exchange) -> Outcome:
         program, sharding = built[rank]
-        loss, gradients = _outcome(program, Kernels(False, sharding.vocabulary))
+        loss, gradients = _outcome(program, KernelReplacement(False, sharding.vocabulary))
         return Outcome(
             loss, gradients, _inside(program.module), mode.counts["sum"], _summed(source, gradients)
         )

@@ -12,7 +12,7 @@ import torch
 from phaze.graph.torch.context_rank import SharedContext, positions
 from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.ranks import Exchange, Lost, in_ranks
-from phaze.graph.torch.replacements import Kernels
+from phaze.graph.torch.replacements import KernelReplacement
 from tests.graph.torch.ranks import double_precision, fill
 from tests.graph.torch.small import small
 
@@ -42,7 +42,7 @@ def _outcome(
     """Logits, and gradients of their product with something that depends on their position."""
     inputs = program.inputs
     assert isinstance(inputs, dict)
-    with Kernels(False), context:
+    with KernelReplacement(False), context:
         result = program.module(
             input_ids=inputs["input_ids"][:, own], position_ids=own[None], use_cache=False
         )

@@ -15,7 +15,7 @@ from phaze.graph.split_experts import expert_split
 from phaze.graph.torch.expert_rank import spread_experts
 from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.ranks import Exchange, Lost, in_ranks
-from phaze.graph.torch.replacements import Kernels
+from phaze.graph.torch.replacements import KernelReplacement
 from phaze.graph.torch.trace import trace_model
 from tests.graph.torch.ranks import double_precision, fill
 from tests.graph.torch.small import small
@@ -40,7 +40,7 @@ def _built(source: Source, weights: dict[str, Any] | None, sequences: slice) -> 
 
 
 def _outcome(program: TracedProgram) -> tuple[float, Gradients]:
-    with Kernels(False):
+    with KernelReplacement(False):
         loss = program.module(**program.inputs).loss
         named = dict(program.module.named_parameters())
         found = torch.autograd.grad(loss, list(named.values()), allow_unused=True)

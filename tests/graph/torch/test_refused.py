@@ -16,7 +16,7 @@ from phaze.graph.mixture import experts_of
 from phaze.graph.saved.modes import offered
 from phaze.graph.torch.source import config_source, source_of
 from phaze.graph.torch.trace import trace_model
-from phaze.graph.torch.worker import Bench, answer
+from phaze.graph.torch.worker import TracingProcess, answer
 from phaze.hardware.library import load_built_stack
 
 SCAN = """
@@ -143,7 +143,7 @@ def test_whatever_a_library_raises_in_the_process_that_traces_is_an_answer(
         raise KeyError("rope")
 
     monkeypatch.setattr(import_module("phaze.graph.torch.worker"), "planned", broken)
-    found = answer(Bench(), {"open": _file(tmp_path, "short")})
+    found = answer(TracingProcess(), {"open": _file(tmp_path, "short")})
     assert (
         found["problem"].startswith("it cannot be traced (KeyError: 'rope'")
         and "nets.py:short" in found["where"]

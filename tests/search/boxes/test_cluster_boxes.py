@@ -13,7 +13,7 @@ from phaze.search.boxes.counts import count_left_out
 from phaze.search.boxes.grid import Boxes, BoxGrid, box_grid, numbers_of, trimmed
 from phaze.search.boxes.walk import first_boxes, inside
 from phaze.search.chips import SpaceChips, enumerate_space, kept_at
-from phaze.search.factors import AS_THEY_ARE, Factors
+from phaze.search.factors import AS_THEY_ARE, ConstantFactors
 from phaze.search.feasibility import clock_powers
 from phaze.search.objective import KINDS, Kind
 from phaze.search.space import Space
@@ -22,7 +22,7 @@ from tests.search.made_cluster import cluster_task
 from tests.search.made_silicon import silicon_job, silicon_space
 
 RULES: tuple[ScheduleRule, ...] = ("companions", "serial", "links", "overlap", "icml24")
-FASTER = Factors(clock=1.3, hbm=0.7, shared=1.6, links=0.5)
+FASTER = ConstantFactors(clock=1.3, hbm=0.7, shared=1.6, links=0.5)
 Integers = NDArray[np.int64]
 
 
@@ -59,7 +59,7 @@ def _boxes(grid: BoxGrid, seed: int, count: int) -> tuple[Boxes, SpaceChips]:
 
 
 def _check(
-    rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: Factors = AS_THEY_ARE
+    rule: ScheduleRule, kind: Kind, seed: int, count: int, factors: ConstantFactors = AS_THEY_ARE
 ) -> int:
     task = cluster_task("gpt", widths=(2,), microbatches=(1,), schedule=rule, devices=8)
     grid = box_grid(_space(), factors)
@@ -76,7 +76,7 @@ def _check(
     st.sampled_from([AS_THEY_ARE, FASTER]),
 )
 def test_no_chip_of_clusters_undercuts_its_box(
-    rule: ScheduleRule, kind: Kind, seed: int, factors: Factors
+    rule: ScheduleRule, kind: Kind, seed: int, factors: ConstantFactors
 ) -> None:
     assert _check(rule, kind, seed, 20, factors) > 5
 

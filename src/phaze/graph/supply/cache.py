@@ -31,7 +31,7 @@ from phaze.files import read_bytes, read_text, write_whole
 from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.supply.import_path import resolved
-from phaze.graph.supply.point import Facts, Point, facts_of
+from phaze.graph.supply.point import Facts, RankPoint, facts_of
 from phaze.graph.tensor_plan import place_and_plan, plan_of
 
 SCHEMA, REFUSED, SUM = "phaze.cached-model/1", "phaze.refused/1", ".sum"
@@ -124,7 +124,7 @@ class GraphCache:
         key = [place, str(Path.cwd()), *resolved(place_and_plan(place)[0])]
         return self.folder / "models" / f"{documents.digest(key)[:40]}.json"
 
-    def path(self, cached: Known, point: Point) -> Path:
+    def path(self, cached: Known, point: RankPoint) -> Path:
         """Where the graph of a model at a point is kept."""
         return (
             self.folder
@@ -194,7 +194,7 @@ class GraphCache:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def load(self, cached: Known, point: Point) -> Model | None:
+    def load(self, cached: Known, point: RankPoint) -> Model | None:
         """The graph of a model at a point, if it was kept."""
         path = self.path(cached, point)
         model = self._unchanged(path)
@@ -215,11 +215,11 @@ class GraphCache:
         )
         return model if same == tuple(point.document().values()) else None
 
-    def save(self, cached: Known, point: Point, graph: Mapping[str, Any]) -> None:
+    def save(self, cached: Known, point: RankPoint, graph: Mapping[str, Any]) -> None:
         """Keep the graph of a model at a point."""
         self._write(self.path(cached, point), graph, summed=True)
 
-    def refused(self, cached: Known, point: Point) -> InputError | None:
+    def refused(self, cached: Known, point: RankPoint) -> InputError | None:
         """Why a model has no graph at a point, if that was kept."""
         raw = self._read(self.path(cached, point)) or {}
         stated = [raw.get(key) for key in ("where", "problem", "remedy")]
@@ -229,7 +229,7 @@ class GraphCache:
             else None
         )
 
-    def save_refused(self, cached: Known, point: Point, fault: InputError) -> None:
+    def save_refused(self, cached: Known, point: RankPoint, fault: InputError) -> None:
         """Keep why a model has no graph at a point: to find out again takes a trace."""
         reason = {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
         self._write(

@@ -16,7 +16,7 @@ from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.graph.sources import need_torch
 from phaze.graph.supply.cache import cache_folder
-from phaze.graph.supply.point import Facts, Point, facts_of
+from phaze.graph.supply.point import Facts, RankPoint, facts_of
 from phaze.graph.supply.tracing import Watch, silent
 
 
@@ -32,7 +32,7 @@ class ModuleSupply:
     experts: tuple[int, int, int] | None = None
     bench: Any = None
     traced_facts: Facts | None = None
-    models: dict[Point, Model] = field(default_factory=dict)
+    models: dict[RankPoint, Model] = field(default_factory=dict)
 
     @property
     def facts(self) -> Facts:
@@ -40,9 +40,9 @@ class ModuleSupply:
         if self.traced_facts is None:
             need_torch(self.name)
             from phaze.graph.torch.user import module_source
-            from phaze.graph.torch.worker import Bench
+            from phaze.graph.torch.worker import TracingProcess
 
-            self.bench = Bench()
+            self.bench = TracingProcess()
             source = module_source(self.name, self.module, self.inputs, self.loss)
             self.traced_facts = facts_of(self.bench.open_source(self.name, source, None))
         return self.traced_facts
@@ -51,9 +51,11 @@ class ModuleSupply:
         """All of them, both ways."""
         return tuple(microbatches), (False, True)
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
+    def prepare(
+        self, points: Sequence[RankPoint], watch: Watch = silent
+    ) -> Mapping[RankPoint, InputError]:
         """Trace what was not traced before, one after the other."""
-        failed: dict[Point, InputError] = {}
+        failed: dict[RankPoint, InputError] = {}
         missing = [point for point in dict.fromkeys(points) if point not in self.models]
         assert self.facts
         for done, point in enumerate(missing, start=1):
@@ -65,7 +67,7 @@ class ModuleSupply:
             watch(done, len(missing), str(point))
         return failed
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: RankPoint) -> Model:
         """The graph at a point, or the InputError that says why there is none."""
         for fault in self.prepare([point]).values():
             raise fault

@@ -13,7 +13,7 @@ from phaze.graph.positions import require_positions
 USUAL_WIDTHS = (1, 2, 4, 8)
 
 
-class Variant(TypedDict, total=False):
+class RankOptions(TypedDict, total=False):
     """How a rank runs; where nothing is stated by eager attention and without sequence
     parallelism."""
 
@@ -22,7 +22,7 @@ class Variant(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Point:
+class RankPoint:
     """One rank of a model at a width, microbatch and sequence."""
 
     tensor: int

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from phaze.errors import InputError
 from phaze.graph.ir import Model
-from phaze.graph.supply.point import Point, Rank
+from phaze.graph.supply.point import Rank, RankPoint
 from phaze.graph.supply.supply import SuppliedGraph, Supply, supply_of
 from phaze.graph.supply.tracing import Watch, silent
 
 
-def point_of(rank: Rank, supply: Supply) -> Point:
+def point_of(rank: Rank, supply: Supply) -> RankPoint:
     """Where a model is asked for a rank."""
     for option, count in (("--tensor", rank.tensor), ("--microbatch", rank.microbatch)):
         if count is not None and count < 1:
@@ -19,7 +19,7 @@ def point_of(rank: Rank, supply: Supply) -> Point:
     usual = (
         replace(supply.point, sequence=length)
         if isinstance(supply, SuppliedGraph)
-        else Point(1, 1, length)
+        else RankPoint(1, 1, length)
     )
     point = replace(usual, **rank.stated())
     return replace(point, sequence_parallel=point.split)

@@ -22,7 +22,7 @@ from typing import Any
 
 from phaze.errors import PhazeError
 from phaze.graph.ir import Access, Edge, Layer, Model, Operator, OperatorGraph, Recompute, Tensor
-from phaze.graph.supply.point import Point
+from phaze.graph.supply.point import RankPoint
 
 # A microbatch of 1 has operators of its own: a dimension of one element needs fewer copies.
 LEAST = 2
@@ -162,11 +162,11 @@ class Sampling:
     """Which of some points to trace ``first``; ``scaled`` follow from two of those, if the
     ``checks`` hold."""
 
-    first: tuple[Point, ...]
-    scaled: Mapping[Point, tuple[Point, Point]]
-    checks: Mapping[Group, tuple[Point, tuple[Point, Point]]]
+    first: tuple[RankPoint, ...]
+    scaled: Mapping[RankPoint, tuple[RankPoint, RankPoint]]
+    checks: Mapping[Group, tuple[RankPoint, tuple[RankPoint, RankPoint]]]
 
-    def predicted(self, models: Mapping[Point, Model]) -> dict[Point, Model]:
+    def predicted(self, models: Mapping[RankPoint, Model]) -> dict[RankPoint, Model]:
         """The graphs that follow from those in ``models``."""
         holds = {
             group
@@ -186,7 +186,7 @@ class Sampling:
 
 
 def _predicted(
-    point: Point, pair: tuple[Point, Point], models: Mapping[Point, Model]
+    point: RankPoint, pair: tuple[RankPoint, RankPoint], models: Mapping[RankPoint, Model]
 ) -> Model | None:
     low, high = (models.get(sample) for sample in pair)
     if low is None or high is None:
@@ -197,15 +197,15 @@ def _predicted(
         return None
 
 
-def sampled(points: Sequence[Point]) -> Sampling:
+def sampled(points: Sequence[RankPoint]) -> Sampling:
     """What to trace of ``points``: of every width its least and its largest microbatch above 1, and
     of the first width of every sequence and kind of attention one more as the check."""
-    ways: dict[Point, list[Point]] = {}
+    ways: dict[RankPoint, list[RankPoint]] = {}
     for point in points:
         if point.microbatch >= LEAST:
             ways.setdefault(replace(point, microbatch=0), []).append(point)
-    scaled: dict[Point, tuple[Point, Point]] = {}
-    checks: dict[Group, tuple[Point, tuple[Point, Point]]] = {}
+    scaled: dict[RankPoint, tuple[RankPoint, RankPoint]] = {}
+    checks: dict[Group, tuple[RankPoint, tuple[RankPoint, RankPoint]]] = {}
     for way in sorted(ways):
         inner = sorted(ways[way])
         if len(inner) < 3:  # two are traced anyway

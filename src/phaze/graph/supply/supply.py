@@ -26,7 +26,7 @@ from phaze.graph.ir import Model
 from phaze.graph.sources import need_torch
 from phaze.graph.supply.cache import GraphCache, Known, cache_folder
 from phaze.graph.supply.permission import require_allowed
-from phaze.graph.supply.point import USUAL_WIDTHS, Facts, Point
+from phaze.graph.supply.point import USUAL_WIDTHS, Facts, RankPoint
 from phaze.graph.supply.scaled import sampled
 from phaze.graph.supply.tracing import EndedError, Watch, Workshop, silent
 from phaze.graph.tensor_plan import place_and_plan
@@ -45,7 +45,9 @@ class Supply(Protocol):
         """The published split of 1024 devices (pipeline, data, tensor), where there is one."""
         ...
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
+    def prepare(
+        self, points: Sequence[RankPoint], watch: Watch = silent
+    ) -> Mapping[RankPoint, InputError]:
         """Have all of these points at hand; what the model refuses is returned."""
         ...
 
@@ -54,7 +56,7 @@ class Supply(Protocol):
         parallelism."""
         ...
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: RankPoint) -> Model:
         """The graph at a point."""
         ...
 
@@ -83,7 +85,9 @@ class Bundled:
         """The published split."""
         return zoo.entry_of(self.name).experts
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
+    def prepare(
+        self, points: Sequence[RankPoint], watch: Watch = silent
+    ) -> Mapping[RankPoint, InputError]:
         """Nothing to do."""
         return {}
 
@@ -91,7 +95,7 @@ class Bundled:
         """All of them, both ways."""
         return tuple(microbatches), (False, True)
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: RankPoint) -> Model:
         """The bundled graph."""
         return zoo.model_at_point(self.name, point)
 
@@ -117,7 +121,9 @@ class GraphFamily:
             self.name, values["sequence"], values["sequence"], False, widths, rotary=rotary
         )
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
+    def prepare(
+        self, points: Sequence[RankPoint], watch: Watch = silent
+    ) -> Mapping[RankPoint, InputError]:
         """Nothing to do."""
         return {}
 
@@ -125,7 +131,7 @@ class GraphFamily:
         """All of them, both ways."""
         return tuple(microbatches), (False, True)
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: RankPoint) -> Model:
         """The bundled family at these sizes."""
         return zoo.family_at_point(self.name, self.sizes, point)
 
@@ -145,7 +151,9 @@ class SuppliedGraph:
             self.graph.name, self.graph.sequence, self.graph.sequence, True, (self.graph.tensor,)
         )
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
+    def prepare(
+        self, points: Sequence[RankPoint], watch: Watch = silent
+    ) -> Mapping[RankPoint, InputError]:
         """Nothing to do."""
         return {}
 
@@ -153,7 +161,7 @@ class SuppliedGraph:
         """Those of the graph."""
         return (self.graph.microbatch,), (self.graph.sequence_parallel,)
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: RankPoint) -> Model:
         """The graph, or an InputError if it was traced elsewhere."""
         if point != self.point:
             seen = f"this graph is of {self.point}, and {point} is wanted"
@@ -161,16 +169,16 @@ class SuppliedGraph:
         return self.graph
 
     @property
-    def point(self) -> Point:
+    def point(self) -> RankPoint:
         """What it was traced as."""
         graph = self.graph
-        return Point(
+        return RankPoint(
             graph.tensor, graph.microbatch, graph.sequence, graph.attention, graph.sequence_parallel
         )
 
 
 @dataclass(slots=True)
-class Traced:
+class TracedSupply:
     """A model that PyTorch traces: a configuration or a user's code; ``fresh`` ignores what is
     kept.
 
@@ -186,7 +194,7 @@ class Traced:
     experts: tuple[int, int, int] | None = None
     cached: Known | None = None
     workshop: Workshop | None = None
-    models: dict[Point, Model] = field(default_factory=dict)
+    models: dict[RankPoint, Model] = field(default_factory=dict)
 
     def _opened(self) -> Known:
         if self.cached is None and not self.fresh:
@@ -215,10 +223,12 @@ class Traced:
         """All of them; with sequence parallelism where that was proved."""
         return tuple(microbatches), (False, True) if self.facts.shards else (False,)
 
-    def prepare(self, points: Sequence[Point], watch: Watch = silent) -> Mapping[Point, InputError]:
+    def prepare(
+        self, points: Sequence[RankPoint], watch: Watch = silent
+    ) -> Mapping[RankPoint, InputError]:
         """Trace what is not kept, then end the processes that did."""
         cached, missing = self._opened(), []
-        failed: dict[Point, InputError] = {}
+        failed: dict[RankPoint, InputError] = {}
         for point in dict.fromkeys(points):
             if point in self.models:
                 continue
@@ -235,7 +245,7 @@ class Traced:
         if not missing:
             return failed
 
-        def keep(point: Point, graph: Mapping[str, Any]) -> None:
+        def keep(point: RankPoint, graph: Mapping[str, Any]) -> None:
             self.models[point] = store.model_of(graph, self.place)
             self.cache.save(cached, point, graph)
 
@@ -253,13 +263,13 @@ class Traced:
                 self.cache.save_refused(cached, point, fault)
         return failed | refused
 
-    def model(self, point: Point) -> Model:
+    def model(self, point: RankPoint) -> Model:
         """The graph at a point, or the InputError that says why there is none."""
         for fault in self.prepare([point]).values():
             raise fault
         return self.models[point]
 
-    def file(self, point: Point) -> str:
+    def file(self, point: RankPoint) -> str:
         """Where the graph at a point is kept."""
         self.model(point)
         path = self.cache.path(self._opened(), point)
@@ -307,7 +317,7 @@ def supply_of(
     return Bundled(model)
 
 
-def _traced(place: str, fresh: bool, traced_before: bool, cache: GraphCache | None) -> Traced:
-    return Traced(
+def _traced(place: str, fresh: bool, traced_before: bool, cache: GraphCache | None) -> TracedSupply:
+    return TracedSupply(
         place, cache or GraphCache(cache_folder()), os.cpu_count() or 1, fresh, traced_before
     )

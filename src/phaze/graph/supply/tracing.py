@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phaze.errors import InputError
-from phaze.graph.supply.point import Facts, Point, facts_of
+from phaze.graph.supply.point import Facts, RankPoint, facts_of
 
 # Seconds that one request may take before its process is stopped; the largest bundled model needs
 # 15.
@@ -151,7 +151,7 @@ class Workshop:
         self.facts = facts_of(answer["facts"])
         return self.facts, tuple(answer["files"])
 
-    def _trace(self, point: Point) -> Mapping[str, Any]:
+    def _trace(self, point: RankPoint) -> Mapping[str, Any]:
         tracer = self._take()
         try:
             tracer.start(self.facts)
@@ -162,16 +162,16 @@ class Workshop:
 
     def trace(
         self,
-        points: Sequence[Point],
-        keep: Callable[[Point, Mapping[str, Any]], None],
+        points: Sequence[RankPoint],
+        keep: Callable[[RankPoint, Mapping[str, Any]], None],
         watch: Watch = silent,
-    ) -> dict[Point, InputError]:
+    ) -> dict[RankPoint, InputError]:
         """Hand the graph of every point to ``keep``, in any order; what a model refuses is
         returned."""
         # Only here: most models are bundled, and it brings logging and more.
         from concurrent.futures import ThreadPoolExecutor, as_completed
 
-        failed: dict[Point, InputError] = {}
+        failed: dict[RankPoint, InputError] = {}
         with ThreadPoolExecutor(min(self.workers, len(points)) or 1) as pool:
             points_of = {pool.submit(self._trace, point): point for point in points}
             try:

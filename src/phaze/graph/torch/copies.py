@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_map
 
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.double import Double, double_module
-from phaze.graph.torch.flow import Flow
+from phaze.graph.torch.flow import MapRecorder
 from phaze.graph.torch.follow import Sizes
 from phaze.graph.torch.program import TracedProgram
 from phaze.graph.torch.record import tensors_in
@@ -111,7 +111,9 @@ class Copy:
                     )
                 module._parameters[name] = filled[id(whole)]
 
-    def run(self, sizes: Sizes, borders: Borders | None = None, flow: Flow | None = None) -> Any:
+    def run(
+        self, sizes: Sizes, borders: Borders | None = None, flow: MapRecorder | None = None
+    ) -> Any:
         """One step, its blocks one of each kind."""
         forwards = {path: module.forward for path, module in self.blocks.items()}
         try:
@@ -130,7 +132,7 @@ class Copy:
         original: Callable[..., Any],
         sizes: Sizes,
         borders: Borders | None,
-        flow: Flow | None,
+        flow: MapRecorder | None,
     ) -> Callable[..., Any]:
         region: Callable[[], AbstractContextManager[None]] = (
             nullcontext if borders is None else borders.region
@@ -163,7 +165,7 @@ class Copy:
         original: Callable[..., Any],
         sizes: Sizes,
         borders: Borders | None,
-        flow: Flow | None,
+        flow: MapRecorder | None,
     ) -> Callable[..., Any]:
         def forward(*args: Any, **kwargs: Any) -> Any:
             with sizes.aside():

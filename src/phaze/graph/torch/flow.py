@@ -78,7 +78,7 @@ class Trail:
     axis: int
 
 
-class Flow(TorchFunctionMode):
+class MapRecorder(TorchFunctionMode):
     """Notes the maps of a run, and the lookups in tables of tokens."""
 
     def __init__(self, model: nn.Module) -> None:

@@ -23,7 +23,7 @@ from phaze.graph.torch.faults import of_model, quoted
 from phaze.graph.torch.flow import Layout, Map, layouts, pairs
 from phaze.graph.torch.plans import ShardCut, ShardingPlan
 from phaze.graph.torch.program import Source
-from phaze.graph.torch.proof import Bench, Proof, dry_run, open_bench, prove
+from phaze.graph.torch.proof import Proof, ShardingProof, dry_run, open_bench, prove
 
 # Layouts of one set of maps that are tried: fused queries, keys and values have two or three.
 MOST_LAYOUTS = 8
@@ -74,7 +74,7 @@ def _owner(role: str) -> str:
 class Search:
     """The sets of maps of a model that may be cut, and how."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: ShardingProof) -> None:
         self.bench = bench
         model = bench.copies[0].program.module
         self.roles = _roles(model)

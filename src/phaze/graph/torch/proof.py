@@ -22,7 +22,7 @@ from phaze.errors import PhazeError
 from phaze.graph.torch.copies import Copy, copy_of, kept, values
 from phaze.graph.torch.cuts import Slice, cut_weights
 from phaze.graph.torch.faults import quoted
-from phaze.graph.torch.flow import Flow, Map
+from phaze.graph.torch.flow import Map, MapRecorder
 from phaze.graph.torch.follow import Sizes, Track
 from phaze.graph.torch.parallel import RankGroup
 from phaze.graph.torch.partition import Partition
@@ -31,7 +31,7 @@ from phaze.graph.torch.program import Source, TensorShape
 from phaze.graph.torch.ranks import Exchange, in_ranks
 from phaze.graph.torch.record import tensors_in
 from phaze.graph.torch.regions import Borders
-from phaze.graph.torch.replacements import Kernels
+from phaze.graph.torch.replacements import KernelReplacement
 from phaze.graph.torch.reshaping import Unsplit
 
 RANKS = 2
@@ -61,13 +61,13 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Bench:
+class ShardingProof:
     """Three copies of a model: the whole one and two ranks, with what the first run of its code
     saw."""
 
     copies: list[Copy]
     track: Track
-    flow: Flow
+    flow: MapRecorder
     sequence: int
     tokens_first: bool
     hidden: int
@@ -87,7 +87,7 @@ class Bench:
 
 def _cut(
     copy: Copy, cuts: Sequence[ShardCut], group: RankGroup
-) -> tuple[Sizes, Borders, Kernels, dict[int, Slice]]:
+) -> tuple[Sizes, Borders, KernelReplacement, dict[int, Slice]]:
     done = cut_weights(copy.program.module, cuts, group.width, group.rank)
     rules = Partition(group, done.vocabulary, done.stacked)
     borders = Borders(
@@ -98,10 +98,10 @@ def _cut(
         group.is_whole,
         group.is_shard,
     )
-    return Sizes(None, rules), borders, Kernels(False, done.vocabulary), done.slices
+    return Sizes(None, rules), borders, KernelReplacement(False, done.vocabulary), done.slices
 
 
-def dry_run(bench: Bench, cuts: Sequence[ShardCut]) -> str:
+def dry_run(bench: ShardingProof, cuts: Sequence[ShardCut]) -> str:
     """Why the code cannot run with these weights cut, by shapes alone; nothing where it can."""
     copy = bench.copies[1]
     try:
@@ -118,7 +118,7 @@ def dry_run(bench: Bench, cuts: Sequence[ShardCut]) -> str:
 
 
 def shortened(
-    bench: Bench, columns: Mapping[str, Map], rows: Mapping[str, Map]
+    bench: ShardingProof, columns: Mapping[str, Map], rows: Mapping[str, Map]
 ) -> dict[str, tuple[int, ...]]:
     """Shapes of all weights with fewer features: the axis that blocks hand on is the inputs of what
     is cut by outputs, the outputs of what is cut by inputs, and every axis of its size of all other
@@ -172,13 +172,13 @@ def _outcome(copy: Copy, result: Any, slices: Mapping[int, Slice]) -> Outcome:
 class Proof:
     """Runs the whole copy once and two ranks as often as plans are tried."""
 
-    def __init__(self, bench: Bench, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    def __init__(self, bench: ShardingProof, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self.bench = bench
         whole = bench.copies[0]
         for copy in bench.copies:
             copy.fill(shapes)
         sizes = Sizes(bench.track, None, whole.real)
-        with Kernels(False):
+        with KernelReplacement(False):
             self.whole = _outcome(whole, whole.run(sizes), {})
         self.track = sizes.track
 
@@ -230,24 +230,24 @@ class Proof:
         return ""
 
 
-def open_bench(source: Source) -> Bench:
+def open_bench(source: Source) -> ShardingProof:
     """Build three copies without memory and run the first; the caller is within
     ``without_weights``."""
     sequence = source.sequence if source.fixed else min(TOKENS, source.sequence)
     shape = TensorShape(1, sequence)
     copies = [copy_of(source.build(shape)) for _ in range(1 + RANKS)]
-    flow, sizes = Flow(copies[0].program.module), Sizes()
-    with Kernels(False):
+    flow, sizes = MapRecorder(copies[0].program.module), Sizes()
+    with KernelReplacement(False):
         result = copies[0].run(sizes, None, flow)
     size = flow.exchanged
     is_loss = isinstance(result, Tensor) and result.numel() == 1
     tokens_first = len(size) == 3 and size[0] == sequence != size[1]
-    return Bench(
+    return ShardingProof(
         copies, dict(sizes.track), flow, sequence, tokens_first, size[-1] if size else 0, is_loss
     )
 
 
-def too_large(bench: Bench) -> str:
+def too_large(bench: ShardingProof) -> str:
     """Why a copy cannot be run at all."""
     largest = max(
         (math.prod(shape) for calls in bench.track.values() for s in calls for shape in s.results),
@@ -258,7 +258,9 @@ def too_large(bench: Bench) -> str:
     return ""
 
 
-def prove(bench: Bench, columns: Mapping[str, Map], rows: Mapping[str, Map]) -> "Proof | str":
+def prove(
+    bench: ShardingProof, columns: Mapping[str, Map], rows: Mapping[str, Map]
+) -> "Proof | str":
     """A proof on the smallest copy that runs, or why there is none."""
     if problem := too_large(bench):
         return problem

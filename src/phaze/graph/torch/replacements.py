@@ -36,7 +36,7 @@ def _rms_norm(
     return result
 
 
-class Kernels(TorchFunctionMode):
+class KernelReplacement(TorchFunctionMode):
     """Substitutes kernels while it is active; ``fused`` replaces scaled dot-product attention
     too."""
 

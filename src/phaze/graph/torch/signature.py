@@ -4,10 +4,10 @@ and settings."""
 from torch import nn
 
 from phaze.graph.torch.regions import TracedRegion
-from phaze.graph.torch.walk import Walk
+from phaze.graph.torch.walk import PassWalk
 
 
-def signature(walk: Walk, region: TracedRegion) -> object:
+def signature(walk: PassWalk, region: TracedRegion) -> object:
     """A value that is equal for equal blocks: the same operators, and the same results are used.
     Storages count by their order of first use, so two blocks that read the same shapes differently
     wired differ."""

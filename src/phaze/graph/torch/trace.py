@@ -15,7 +15,7 @@ from phaze.errors import InputError
 from phaze.graph import opset
 from phaze.graph.ir import Call, Edge, Layer, Model, Tie
 from phaze.graph.positions import extended, require_positions
-from phaze.graph.supply.point import Point, Variant
+from phaze.graph.supply.point import RankOptions, RankPoint
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.convert import live, real_reads
@@ -26,10 +26,10 @@ from phaze.graph.torch.layers import Weights, layer_of
 from phaze.graph.torch.program import Source, TensorShape, TracedProgram
 from phaze.graph.torch.record import FROM_PARAMETERS
 from phaze.graph.torch.regions import TracedRegion
-from phaze.graph.torch.replacements import Kernels
+from phaze.graph.torch.replacements import KernelReplacement
 from phaze.graph.torch.shard import Sharding, shard_model
 from phaze.graph.torch.signature import signature
-from phaze.graph.torch.walk import Walk
+from phaze.graph.torch.walk import PassWalk
 
 # A line of code that runs so often in a block is a loop over tokens; the most experts of a
 # published model are 512.
@@ -54,7 +54,7 @@ def discover(
     shape = TensorShape(microbatch, _sequence(source, sequence), fused)
     with without_weights(), faults.of_model(source.name):
         program = source.build(shape)
-        walk = _walk(program, None, Kernels(fused), most_runs=_most_runs(shape.sequence))
+        walk = _walk(program, None, KernelReplacement(fused), most_runs=_most_runs(shape.sequence))
         classes: dict[object, int] = {}
         blocks = [region for region in walk.regions if region.module is not None]
         numbers = tuple(
@@ -72,14 +72,14 @@ def trace_model(
     sequence: int | None = None,
     discovery: Discovery | None = None,
     tracks: dict[TensorShape, Track] | None = None,
-    **variant: Unpack[Variant],
+    **variant: Unpack[RankOptions],
 ) -> Model:
     """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier
     trace to save time, and ``tracks`` to keep what the code of the whole model does for other
     widths."""
     if microbatch < 1:
         raise InputError("--microbatch", f"{microbatch} is not a positive number")
-    point = Point(tensor, microbatch, _sequence(source, sequence), **variant)
+    point = RankPoint(tensor, microbatch, _sequence(source, sequence), **variant)
     fused, length = point.attention == "fused", point.sequence
     discovered = discovery or discover(source, sequence, fused, microbatch)
     with without_weights(), faults.of_model(source.name):
@@ -93,7 +93,7 @@ def trace_model(
             sequence=length,
             sequence_parallel=point.split,
         )
-        kernels = Kernels(fused, sharding.vocabulary)
+        kernels = KernelReplacement(fused, sharding.vocabulary)
         uneven = next(
             (note.partition(";")[0] for note in sharding.notes if "do not divide" in note), ""
         )
@@ -119,7 +119,7 @@ def trace_model(
     )
 
 
-def _kept_by_many(walk: Walk) -> tuple[str, ...]:
+def _kept_by_many(walk: PassWalk) -> tuple[str, ...]:
     """Said when several blocks read one tensor: each of them counts it among what it keeps."""
     last = len(walk.regions) - 1
     makers: dict[str, None] = {}
@@ -153,11 +153,11 @@ def unknown_operators(
     discovered = discover(source, sequence, microbatch=microbatch)
     with without_weights(), faults.of_model(source.name):
         program = source.build(TensorShape(microbatch, _sequence(source, sequence)))
-        walk = _walk(program, discovered, Kernels(False))
+        walk = _walk(program, discovered, KernelReplacement(False))
         return tuple((name, *place) for name, place in _unknown(walk).items())
 
 
-def _unknown(walk: Walk) -> dict[str, tuple[str, str]]:
+def _unknown(walk: PassWalk) -> dict[str, tuple[str, str]]:
     """Operators without a row that something depends on: name, and module and line of its first
     use."""
     unknown: dict[str, tuple[str, str]] = {}
@@ -199,7 +199,7 @@ def _track(
     known_tracks = {} if tracks is None else tracks
     if shape not in known_tracks:
         sizes = Sizes()
-        _walk(program, discovery, Kernels(shape.fused), None, sizes)
+        _walk(program, discovery, KernelReplacement(shape.fused), None, sizes)
         known_tracks[shape] = sizes.track
     return known_tracks[shape]
 
@@ -207,15 +207,15 @@ def _track(
 def _walk(
     program: TracedProgram,
     discovery: Discovery | None,
-    kernels: Kernels,
+    kernels: KernelReplacement,
     sharding: Sharding | None = None,
     sizes: Sizes | None = None,
     most_runs: int = 0,
-) -> Walk:
+) -> PassWalk:
     program.module.train()
     blocks = find_blocks(program.module)
     classes, entire = (None, False) if discovery is None else (discovery.classes, discovery.entire)
-    walk = Walk(
+    walk = PassWalk(
         program.module,
         blocks,
         classes,
@@ -232,7 +232,7 @@ def _walk(
     return walk
 
 
-def _is_layer(walk: Walk, region: TracedRegion) -> bool:
+def _is_layer(walk: PassWalk, region: TracedRegion) -> bool:
     """A part between blocks is a layer if anything runs in it that a result depends on."""
     if region.module is not None:
         return True
@@ -247,7 +247,7 @@ def _part_name(index: int, last: int) -> str:
 
 
 def _assemble(
-    walk: Walk, sharding: Sharding
+    walk: PassWalk, sharding: Sharding
 ) -> tuple[tuple[Layer, ...], tuple[Call, ...], tuple[Edge, ...], tuple[Tie, ...]]:
     regions = [region for region in walk.regions if _is_layer(walk, region)]
     weights = _weights(walk, sharding)
@@ -270,14 +270,14 @@ def _assemble(
     return tuple(layers), tuple(calls), _edges(walk, call_of), _ties(walk, weights, call_of)
 
 
-def _weights(walk: Walk, sharding: Sharding) -> Weights:
+def _weights(walk: PassWalk, sharding: Sharding) -> Weights:
     numbers = {id(parameter): number for number, parameter in walk.parameters.items()}
     names = {numbers[id(parameter)]: name for name, parameter in walk.model.named_parameters()}
     split = frozenset(numbers[key] for key in sharding.split if key in numbers)
     return Weights(walk.parameters, names, split)
 
 
-def _unread(walk: Walk, weights: Weights) -> frozenset[int]:
+def _unread(walk: PassWalk, weights: Weights) -> frozenset[int]:
     """Parameters outside blocks that nothing reads whose result is used: they lie in memory all the
     same."""
     steps = (step for region in walk.regions for step in running(walk.recorder.log, region))
@@ -290,7 +290,7 @@ def _unread(walk: Walk, weights: Weights) -> frozenset[int]:
     )
 
 
-def _edges(walk: Walk, call_of: dict[int, int]) -> tuple[Edge, ...]:
+def _edges(walk: PassWalk, call_of: dict[int, int]) -> tuple[Edge, ...]:
     """Storages that one region hands out and another takes, made from parameters; summed for each
     pair of calls."""
     log = walk.recorder.log
@@ -330,7 +330,7 @@ def _in_order(edges: dict[tuple[int, int], list[int]], parts: Sequence[int], cal
             edges[part, part + 1] = [0, 0]
 
 
-def _ties(walk: Walk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, ...]:
+def _ties(walk: PassWalk, weights: Weights, call_of: dict[int, int]) -> tuple[Tie, ...]:
     """Parameters that several calls hold: blocks their own, and what others read or are given and
     read."""
     users: dict[int, list[int]] = {}

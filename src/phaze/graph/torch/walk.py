@@ -36,7 +36,7 @@ from phaze.graph.torch.sums import accumulate
 from phaze.graph.torch.tensor_owner import TensorOwner
 
 
-class Walk(TensorOwner):
+class PassWalk(TensorOwner):
     """Drives one pass; afterwards ``regions`` and ``recorder.log`` hold it."""
 
     def __init__(

@@ -91,7 +91,7 @@ def own_files(model: str) -> list[str]:
     return sorted(os.path.realpath(file) for file in files if Path(file).is_file())
 
 
-class Bench:
+class TracingProcess:
     """The model that this process traces, with what earlier traces found out about it."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ class Bench:
         }
 
 
-def answer(bench: Bench, request: Mapping[str, Any]) -> dict[str, Any]:
+def answer(bench: TracingProcess, request: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to one request; a fault is an answer too."""
     try:
         return (
@@ -193,7 +193,7 @@ def _late(model: str, limit_s: float) -> dict[str, Any]:
 def serve(requests: TextIO, answers: int, leave: Callable[[int], Any] = os._exit) -> None:
     """Answer requests until there are no more; ``answers`` is a file descriptor, ``leave`` ends the
     process."""
-    bench, model = Bench(), ""
+    bench, model = TracingProcess(), ""
     lock = threading.Lock()
 
     def say(document: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from phaze.hardware.area import Areas, areas_of
 from phaze.hardware.columns import ChipColumns
 from phaze.hardware.technology import Technology
-from phaze.search.factors import AS_THEY_ARE, Factors
+from phaze.search.factors import AS_THEY_ARE, ConstantFactors
 from phaze.search.feasibility import area_budget, die_areas
 from phaze.search.space import Space
 
@@ -83,7 +83,7 @@ class BoxGrid:
     budget_mm2: float
     counted: ChipColumns
     places: Mapping[str, int]
-    factors: Factors = AS_THEY_ARE
+    factors: ConstantFactors = AS_THEY_ARE
 
     @property
     def technology(self) -> Technology:
@@ -152,7 +152,7 @@ class BoxGrid:
         return np.asarray(die_mm2 <= self.budget_mm2 * (1 + SLACK))
 
 
-def box_grid(space: Space, factors: Factors = AS_THEY_ARE) -> BoxGrid:
+def box_grid(space: Space, factors: ConstantFactors = AS_THEY_ARE) -> BoxGrid:
     """A space as its boxes have it."""
     points = space.axis_points()
     names = tuple(points)

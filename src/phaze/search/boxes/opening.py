@@ -19,7 +19,7 @@ from phaze.search.boxes.grid import BoxGrid, box_grid, numbers_of
 from phaze.search.boxes.walk import Walked, beam, walk
 from phaze.search.chips import SpaceChips, enumerate_space, kept_at
 from phaze.search.deadline import Deadline
-from phaze.search.factors import AS_THEY_ARE, Factors
+from phaze.search.factors import AS_THEY_ARE, ConstantFactors
 from phaze.search.feasibility import NOTHING_LEFT_OUT
 from phaze.search.objective import Scale
 from phaze.search.space import Space
@@ -42,7 +42,7 @@ def is_boxed(space: Space) -> bool:
 
 
 def chips_numbered(
-    space: Space, numbers: Integers, factors: Factors = AS_THEY_ARE, counted: bool = True
+    space: Space, numbers: Integers, factors: ConstantFactors = AS_THEY_ARE, counted: bool = True
 ) -> SpaceChips:
     """Chips of a space by the numbers of their combinations, ascending; what is none of the space
     is left out.
