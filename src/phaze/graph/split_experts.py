@@ -307,6 +307,21 @@ def _rows_copied(mixture: Mixture, tokens: int) -> int:
     return max(1, mixture.rows // max(1, tokens))
 
 
+def _require_ranks(mixture: Mixture, ep: int, imbalance: float) -> None:
+    """Refuse ranks that the experts do not divide by, and rows of the fullest below the mean."""
+    if ep < 1 or mixture.experts % ep:
+        fits = ", ".join(str(n) for n in range(1, mixture.experts + 1) if mixture.experts % n == 0)
+        raise InputError(
+            "expert", f"{mixture.experts} experts do not divide by {ep}", f"use {fits}"
+        )
+    if imbalance < 1:
+        raise InputError(
+            "imbalance",
+            f"{imbalance!r} is out of range",
+            "it must be at least 1, the balanced load",
+        )
+
+
 def expert_split(
     layer: Layer,
     ep: int,
@@ -321,17 +336,7 @@ def expert_split(
     mixture = mixture_at(layer)
     if mixture is None or ep * etp == 1:
         return layer
-    if ep < 1 or mixture.experts % ep:
-        fits = ", ".join(str(n) for n in range(1, mixture.experts + 1) if mixture.experts % n == 0)
-        raise InputError(
-            "expert", f"{mixture.experts} experts do not divide by {ep}", f"use {fits}"
-        )
-    if imbalance < 1:
-        raise InputError(
-            "imbalance",
-            f"{imbalance!r} is out of range",
-            "it must be at least 1, the balanced load",
-        )
+    _require_ranks(mixture, ep, imbalance)
     rewrite = _ExpertsRewrite(layer, mixture, ep, etp, imbalance, _rows_copied(mixture, tokens))
     forward_operators = rewrite.operators(layer.forward)
     backward_operators = rewrite.operators(layer.backward)

@@ -158,6 +158,74 @@ def _tied(
     )
 
 
+def _devices(problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCut]) -> list[int]:
+    """Devices of every stage: one where none of its layers is sharded and the rules allow it."""
+    split = {
+        layer.id
+        for layer in problem.graph(shape.tensor).layers
+        if layer.sharded or not problem.rules.unsplit_stages
+    }
+    return [1 if split.isdisjoint(cut.layers) else shape.tensor for cut in cuts]
+
+
+def _stages(
+    problem: PlacementProblem,
+    shape: Shape,
+    cuts: Sequence[StageCut],
+    owner: dict[int, int],
+    devices: Sequence[int],
+    prices: NetworkPrices,
+) -> tuple[list[Stage], list[StageSums], list[tuple[float, float]]]:
+    """Every stage, what its layers add up to, and its passes without transfers."""
+    graph = problem.graph(shape.tensor)
+    family, rounds = problem.family(shape.family, shape.chunks), problem.rounds(shape.data)
+    moves = _transfers(problem, shape, family, owner, prices)
+    each, sums = stage_sums(problem, graph, cuts, owner)
+    collectives_s = _collectives(problem, shape, prices, sums)
+    passes_s = [_passes(problem, *stage) for stage in zip(sums, collectives_s, strict=True)]
+    held_bytes, start_s = HeldBytes.of(problem, shape), starts_s(problem, family)
+    unpaired = problem.rules.unpaired_share(family, rounds, len(cuts))
+    overlaps = problem.rules.overlaps(family)
+    stages = []
+    for i, (cut, stage_sum) in enumerate(zip(cuts, sums, strict=True)):
+        (forward_s, ahead_s, into_s), (backward_s, behind_s, back_s) = (
+            timed(work_s, moved_s, start_s, unpaired, overlaps)
+            for work_s, moved_s in zip(passes_s[i], moves[i : i + 2], strict=True)
+        )
+        stages.append(
+            Stage(
+                layers=tuple(graph.layers[position].id for position in each[i]),
+                devices=devices[i],
+                recompute=cut.mode,
+                forward_s=forward_s,
+                backward_s=backward_s,
+                time_s=ahead_s + behind_s,
+                memory=memory_of(
+                    problem,
+                    held_bytes,
+                    stage_sum,
+                    family.in_flight(rounds, len(cuts) - i, len(cuts)),
+                ),
+                weight_s=stage_sum.weight_s if family.split else 0.0,
+                forward_transfer_s=into_s,
+                backward_transfer_s=back_s,
+            )
+        )
+    return stages, sums, passes_s
+
+
+def _pipeline_s(family: Family, rounds: int, stages: Sequence[Stage]) -> float:
+    """alpha P + beta sum D: the batch without what happens once at its end."""
+    depth = len(stages)
+    pace_s = max(stage.time_s for stage in stages)
+    if family.separate_passes:
+        pace_s = max(stage.forward_s for stage in stages) + max(
+            stage.backward_s for stage in stages
+        )
+    counted_s = sum(counted(family, depth, stage) for stage in stages)
+    return family.alpha(rounds, depth) * pace_s + family.beta(depth) * counted_s
+
+
 def price(
     problem: PlacementProblem,
     shape: Shape,
@@ -168,50 +236,20 @@ def price(
     """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is
     0. Its events are run if it is to be ``simulated``."""
     graph = problem.graph(shape.tensor)
-    family = problem.family(shape.family, shape.chunks)
+    family, rounds = problem.family(shape.family, shape.chunks), problem.rounds(shape.data)
     owner = require_structure(problem, graph, shape, cuts)
-    split = {
-        layer.id for layer in graph.layers if layer.sharded or not problem.rules.unsplit_stages
-    }
-    devices = [1 if split.isdisjoint(cut.layers) else shape.tensor for cut in cuts]
+    devices = _devices(problem, shape, cuts)
     require_degrees(problem, shape, family, sum(devices))
     require_modes(family, cuts)
-    moves, rounds = _transfers(problem, shape, family, owner, prices), problem.rounds(shape.data)
-    each, sums = stage_sums(problem, graph, cuts, owner)
-    collectives_s, held_bytes = (
-        _collectives(problem, shape, prices, sums),
-        HeldBytes.of(problem, shape),
-    )
-    stages, start_s = [], starts_s(problem, family)
-    unpaired, apart = (
-        problem.rules.unpaired_share(family, rounds, len(cuts)),
-        problem.rules.overlaps(family),
-    )
-    for i, (cut, stage_sum) in enumerate(zip(cuts, sums, strict=True)):
-        works = zip(_passes(problem, stage_sum, collectives_s[i]), moves[i : i + 2], strict=True)
-        seconds = [timed(work_s, moved_s, start_s, unpaired, apart) for work_s, moved_s in works]
-        memory = memory_of(
-            problem, held_bytes, stage_sum, family.in_flight(rounds, len(cuts) - i, len(cuts))
-        )
-        ids = tuple(graph.layers[p].id for p in each[i])
-        weight_s = stage_sum.weight_s if family.split else 0.0
-        (forward_s, ahead_s, into_s), (backward_s, behind_s, back_s) = seconds
-        times_s = (forward_s, backward_s, ahead_s + behind_s)
-        stages.append(Stage(ids, devices[i], cut.mode, *times_s, memory, weight_s, into_s, back_s))
+    stages, sums, passes_s = _stages(problem, shape, cuts, owner, devices, prices)
     sync_s, step_s = _end(
         problem, shape, prices, sums[:1] if problem.rules.end == "first" else sums
     )
     tied_s = _tied(problem, shape, owner, prices)
-    pace_s = max(stage.time_s for stage in stages)
-    if family.separate_passes:
-        pace_s = max(stage.forward_s for stage in stages) + max(
-            stage.backward_s for stage in stages
-        )
-    counted_s = sum(counted(family, len(cuts), stage) for stage in stages)
-    pipeline_s = family.alpha(rounds, len(cuts)) * pace_s + family.beta(len(cuts)) * counted_s
+    pipeline_s = _pipeline_s(family, rounds, stages)
     batch_s = pipeline_s + sync_s + step_s + tied_s
     slowest = max(range(len(stages)), key=lambda i: (stages[i].time_s, -i))
-    shown_s = stages[slowest].time_s - sum(_passes(problem, sums[slowest], collectives_s[slowest]))
+    shown_s = stages[slowest].time_s - sum(passes_s[slowest])
     breakdown = _breakdown(sums[slowest], stages[slowest].time_s, shown_s, rounds)
     breakdown = replace(
         breakdown,

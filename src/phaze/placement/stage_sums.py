@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from phaze.placement.frozen import frozen_sums
-from phaze.placement.layers import LayerGraph
+from phaze.placement.layers import LayerGraph, PlacedLayer
 from phaze.placement.prepared_width import kind_of
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.rules import Mode
@@ -63,70 +63,76 @@ def _waiting(
     return max(0.0, forward_s - ahead_s), max(0.0, backward_s - again_s - behind_s)
 
 
+def _recomputed(
+    layer: PlacedLayer, mode: Mode, entering_bytes: float
+) -> tuple[float, float, float]:
+    """What a layer keeps of each microbatch in a mode, what lives beside it while its backward
+    runs, and the seconds that it recomputes."""
+    saved, beside, again_s = layer.activation_bytes, None, 0.0
+    if mode == "full":
+        saved = entering_bytes
+        again_s = layer.forward_s if layer.full_s is None else layer.full_s
+    elif mode == "selective" and layer.selective_bytes is not None:
+        saved, again_s = layer.selective_bytes, layer.selective_s
+    for option in layer.more:
+        if option.name == mode:
+            saved, beside = option.bytes, option.live_bytes
+            again_s += option.again_s
+    return saved, max(0.0, layer.activation_bytes - saved) if beside is None else beside, again_s
+
+
 def sums_of(
     problem: PlacementProblem,
     mode: Mode,
     positions: Sequence[int],
     graph_edges: tuple[LayerGraph, Arrivals],
 ) -> StageSums:
+    """The sums of the layers at ``positions`` of a graph, with what arrives at each."""
     graph, edges = graph_edges
     forward_s = backward_s = again_s = parameters = kept_bytes = live = 0.0
     inside = problem.rules.stage == "icml24"
     entering = edges.came if inside else edges.entering
     shared: set[str] = set()
     layer_s, layers = [], [graph.layers[position] for position in positions]
-    for position in positions:
-        layer, before_s = graph.layers[position], again_s
+    for position, layer in zip(positions, layers, strict=True):
+        before_s = again_s
         forward_s += layer.forward_s
         backward_s += layer.backward_s
         parameters += layer.parameter_bytes
         if layer.tied is not None:
             parameters -= layer.tied_bytes if layer.tied in shared else 0.0
             shared.add(layer.tied)
-        saved, beside = layer.activation_bytes, None
-        if mode == "full":
-            saved = entering[position]
-            again_s += layer.forward_s if layer.full_s is None else layer.full_s
-        elif mode == "selective" and layer.selective_bytes is not None:
-            saved = layer.selective_bytes
-            again_s += layer.selective_s
-        for option in layer.more:
-            if option.name == mode:
-                saved, beside = option.bytes, option.live_bytes
-                again_s += option.again_s
+        saved, beside, recomputed_s = _recomputed(layer, mode, entering[position])
+        again_s += recomputed_s
         layer_s.append((layer.forward_s, layer.backward_s + again_s - before_s))
         kept_bytes += saved
-        beside = max(0.0, layer.activation_bytes - saved) if beside is None else beside
         live = max(live, beside + layer.live_bytes)
     waiting_s = (0.0, 0.0)
     if inside:
         live = sum(layer.activation_bytes for layer in layers) - kept_bytes
         live += max(layer.live_bytes for layer in layers)
         waiting_s = _waiting(graph, positions, edges, again_s)
-    sizes = tuple(layer.parameter_bytes for layer in layers)
-    buffers = sum(
-        {
-            kind_of(graph.layers, place): graph.layers[place].buffer_bytes for place in positions
-        }.values()
-    )
+    buffers = {
+        kind_of(graph.layers, place): graph.layers[place].buffer_bytes for place in positions
+    }
     has_experts = problem.has_experts
-    experts = tuple(layer.expert_bytes if has_experts else 0.0 for layer in layers)
-    weight_s = sum(layer.weight_s or 0.0 for layer in layers)
     frozen = tuple(layer.frozen for layer in layers)
-    still = frozen_sums(frozen, has_experts, problem.gathers_pairs)
-    whole = (
-        parameters,
-        kept_bytes,
-        live,
-        buffers,
-        sizes,
-        experts,
-        weight_s,
-        tuple(layer_s),
-        frozen,
-        still,
+    return StageSums(
+        forward_s=forward_s,
+        backward_s=backward_s,
+        again_s=again_s,
+        waiting_s=waiting_s,
+        parameter_bytes=parameters,
+        kept_bytes=kept_bytes,
+        live_bytes=live,
+        buffer_bytes=sum(buffers.values()),
+        layer_bytes=tuple(layer.parameter_bytes for layer in layers),
+        layer_experts=tuple(layer.expert_bytes if has_experts else 0.0 for layer in layers),
+        weight_s=sum(layer.weight_s or 0.0 for layer in layers),
+        layer_s=tuple(layer_s),
+        layer_frozen=frozen,
+        frozen=frozen_sums(frozen, has_experts, problem.gathers_pairs),
     )
-    return StageSums(forward_s, backward_s, again_s, waiting_s, *whole)
 
 
 def stage_sums(
