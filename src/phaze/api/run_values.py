@@ -193,8 +193,8 @@ def write_page(
     question: "Question | None" = None,
     solved: "SolvedSchedules | None" = None,
 ) -> Path:
-    """Write the HTML page of a finished search; ``question``, ``solved``: its question and schedules,
-    where it was this process that asked and found them."""
+    """Write the HTML page of a finished search; ``question``, ``solved``: its question and
+    schedules, where it was this process that asked and found them."""
     from phaze.export.load_run import run_of
     from phaze.files import write_whole
     from phaze.report.page.search_page import search_page

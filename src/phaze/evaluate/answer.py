@@ -134,7 +134,7 @@ def plan_document(facts: PlanFacts, problem: PlacementProblem, plan: Plan) -> di
 
 
 def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
-    """What times rest on and how far they may be off; where its losses are told apart also the
+    """What times rest on and how far they may be off; where its losses are distinguished also the
     clock and what software leaves of the rate held."""
     setting, model = facts.setting, facts.model
     chip, constants = setting.chip, setting.constants
@@ -260,7 +260,7 @@ def _searched(request: PlanRequest) -> dict[str, list[int]]:
 
 
 def _sensitivity(request: PlanRequest, planned: PlannedChoice) -> dict[str, Any]:
-    """What an imbalance of experts would do to the plan, where they are shared out."""
+    """What an imbalance of experts would do to the plan, where they are sharded."""
     rows = imbalance_sensitivity(request, planned)
     return {"imbalance_sensitivity": rows} if rows else {}
 

@@ -1,7 +1,7 @@
 """The layers of many models in one setting, as the choices of a plan ask for them: each distinct
 one is costed once.
 
-Models that differ in how their experts are shared out have all other layers in common, as the same
+Models that differ in how their experts are sharded have all other layers in common, as the same
 values. What a pass takes is known before what recomputing takes (:meth:`CostedLayers.passes_s`): it
 bounds a plan, and most modes of recompute of most choices are never asked for.
 """

@@ -51,7 +51,7 @@ def _hidden_s(layer: Layer, setting: Setting) -> float:
 def exchange_document(
     model: Model, problem: PlacementProblem, plan: Plan, setting: Setting
 ) -> dict[str, Any]:
-    """These figures of a plan whose experts are shared out; nothing of others."""
+    """These figures of a plan whose experts are sharded; nothing of others."""
     if plan.sharing.expert == 1:
         return {}
     slowest = max(plan.stages, key=lambda stage: stage.time_s)

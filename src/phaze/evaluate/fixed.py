@@ -138,7 +138,7 @@ def fixed_plan(
     _require_pieces(job.model, cuts, family.chunks)
     degrees = (plan.tensor * plan.context, plan.pipeline, plan.data)
     every = [Shape(*degrees, order, family.chunks, family.name) for order in ORDERS]
-    # Where no order suits the ranks that share out experts the price says why.
+    # Where no order suits the ranks that shard experts the price says why.
     shapes = [shape for shape in every if problem.sharing.allows(shape)] or every[-1:]
     prices = NetworkPrices(job.cluster, basis)
     return problem, min(

@@ -65,7 +65,7 @@ TRACED_BYTES = 2.0
 
 def sharing_of(model: Model, shard: int = 0) -> Sharing:
     """Ranks that share a sequence, and experts, of which the model is one; of the ranks with the
-    same weights ``shard`` share out state, 0: all."""
+    same weights ``shard`` shard state, 0: all."""
     return Sharing(model.context, model.expert, model.expert_tensor, shard)
 
 

@@ -5,7 +5,7 @@ A plan of t c devices a stage, p stages and d replicas, each of r microbatches o
 devices:
 
     idle      K - t c p d, which are bought all the same
-    replicas  d' = K / (t c p), where that is whole and experts and state can be shared out over so
+    replicas  d' = K / (t c p), where that is whole and experts and state can be sharded over so
               many
     batch     r d' b sequences: every replica has as many microbatches as now
 """

@@ -1,6 +1,6 @@
 """What works take on a set of chips, each distinct one costed once however many passes have it.
 
-The passes of a plan's choices have most of their works in common: sharing out experts changes no
+The passes of a plan's choices have most of their works in common: sharding experts changes no
 attention, and what recomputing runs again is a part of the forward pass.
 """
 
@@ -22,7 +22,7 @@ class KnownWorks:
     def __init__(self, chips: ChipSet, constants: Constants, rule: Rule) -> None:
         self._chips, self._constants, self._rule = chips, constants, rule
         self._rows: dict[Work, int] = {}
-        # The row of a value that was asked for before; the value is kept, so that no other takes
+        # The row of a value that was requested before; the value is kept, so that no other takes
         # its place in memory.
         self._seen: dict[int, tuple[int, Work]] = {}
         nothing = np.zeros((0, len(chips)))

@@ -36,7 +36,7 @@ Integers = NDArray[np.int64]
 # Device seconds of a pass on every chip, of its units' times: by a formula, by schedules, or a
 # bound.
 DeviceSeconds = Callable[[LoweredPass, Times], Floats]
-# Chips whose times are worked out in one piece, to bound memory.
+# Chips whose times are computed in one piece, to bound memory.
 CHUNK = 65_536
 # The arrays of a table, all with chips as their last axis.
 ARRAYS = (

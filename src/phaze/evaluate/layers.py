@@ -77,8 +77,8 @@ class Setting:
 @dataclass(frozen=True, slots=True)
 class SchedulingEffort:
     """How schedules are found, and how much is spent on one; ``known``: components of those that
-    were found before, by what they depend on, where passes are looked at several times; ``solved``:
-    schedules of the very same passes."""
+    were found before, by what they depend on, where passes are considered several times;
+    ``solved``: schedules of the very same passes."""
 
     limits: SchedulingLimits | None = None
     scheduler: Scheduler = "exact"

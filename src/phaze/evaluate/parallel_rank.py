@@ -1,8 +1,8 @@
 """One rank of a model under tensor, context and expert parallelism, from traces of whole layers.
 
 load at s / c positions        :func:`phaze.graph.fold_experts.folded_model` where t > 1 and experts
-                               are shared out, with the trace at width 1 and s / (c t) positions
-share out the experts          :func:`phaze.graph.split_experts.expert_parallel`
+                               are sharded, with the trace at width 1 and s / (c t) positions
+shard the experts              :func:`phaze.graph.split_experts.expert_parallel`
 let attention see all keys     :func:`phaze.graph.split_context.context_parallel`
 """
 
@@ -48,7 +48,7 @@ class Parallel:
 
     @property
     def sharing(self) -> Sharing:
-        """What placement asks: experts that are not shared out are cut and replicated as all
+        """What placement asks: experts that are not sharded are cut and replicated as all
         else."""
         if self.expert == 1:
             if self.expert_tensor not in (None, self.tensor):
@@ -79,7 +79,7 @@ def fullest_rows(imbalance: float | None, capacity: float | None, where: str = "
 
 
 def require_shared_out(rows: float, experts: Iterable[int], where: str) -> None:
-    """Refuse an imbalance among ranks where no experts are shared out."""
+    """Refuse an imbalance among ranks where no experts are sharded."""
     if rows > 1 and max(experts) == 1:
         raise InputError(
             where,

@@ -26,7 +26,8 @@ from phaze.placement.job import PlacementJob
 from phaze.placement.plan import Plan
 from phaze.placement.problem import PlacementProblem
 
-# So many of the best choices are told apart; what could not be among them is not looked at closely.
+# So many of the best choices are distinguished; what could not be among them is not considered
+# closely.
 ALTERNATIVES_SHOWN = 5
 ModelAt = Callable[[int, int, bool, Attention], Model]
 Choosing = tuple[int, int, bool, Attention]
@@ -42,9 +43,9 @@ class PlanRequest:
     there is one. ``zeros``: stages of ZeRO to try beside that of the job, where it is free.
     ``wider``: usual widths that need more devices than there are. ``refused``: choices that the
     model cannot run, and why. ``contexts`` and ``expert``: how many ranks may share a sequence, in
-    which ``ways``, or share out the experts, of whose tokens the fullest rank gets ``rows`` times
+    which ``ways``, or shard the experts, of whose tokens the fullest rank gets ``rows`` times
     the mean; ``rank_at`` gives the rank of a choice then. ``shards``: how many of the ranks with
-    the same weights may share out state, 0: all. ``offered``: degrees were not asked for, so that
+    the same weights may shard state, 0: all. ``offered``: degrees were not requested, so that
     those which no choice can have are left out and not refused."""
 
     model_at: ModelAt

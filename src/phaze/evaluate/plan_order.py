@@ -2,7 +2,7 @@ r"""In which order the choices of a job are planned, so that few of them are sol
 exact all the same.
 
 A *choice* is a rank: tensor width, microbatch, sequence parallelism, attention, context degree and
-way, expert and expert-tensor degree, ranks that share out state. It has a lower bound that is
+way, expert and expert-tensor degree, ranks that shard state. It has a lower bound that is
 sharpened step by step, each dearer:
 
     passes      min over S of  m(S) max(C / S, longest layer)       C = forward and backward of all

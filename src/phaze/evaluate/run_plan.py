@@ -1,4 +1,4 @@
-"""The plan of a run (``phaze.run/1``): how the job was split, recomputed and shared out."""
+"""The plan of a run (``phaze.run/1``): how the job was split, recomputed and sharded."""
 
 from typing import Annotated
 

@@ -81,7 +81,7 @@ def instead(question: ExplainedRun, text: str, processes: int) -> Instead:
 
 
 def _of_boxes(question: ExplainedRun, name: str, value: float, processes: int) -> Instead:
-    """The same where the space is looked at in boxes: a space whose axis has that value alone."""
+    """The same where the space is searched in boxes: a space whose axis has that value alone."""
     points = question.job.space.axis_points()[name]
     near = points[np.isclose(points.astype(float), value, rtol=1e-9)][:1].tolist()
     values = [int(nearest) if float(nearest).is_integer() else nearest for nearest in near]

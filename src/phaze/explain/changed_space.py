@@ -11,7 +11,7 @@ chip
 where time alone counts, and a chip may have the memories that it might have before. Where rates of
 HBM, links or software change too, by a factor of at most m > 1, L is divided by m: no part of a
 batch is more than m f' / f times as fast. Chips that the change brings into the space, and all of
-them elsewhere, are looked at as in any search.
+them elsewhere, are considered as in any search.
 """
 
 from dataclasses import dataclass

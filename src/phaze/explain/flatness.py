@@ -124,7 +124,7 @@ def _candidates(question: ExplainedRun, reach: float) -> SpaceChips:
 
 
 def _within_reach(question: ExplainedRun, within: float) -> tuple[float, SpaceChips]:
-    """The share that is looked at and its candidates; of a space in boxes, which may have millions
+    """The share that is considered and its candidates; of a space in boxes, which may have millions
     as good, the largest of within / 64, within / 32 ... before which no more than ``FEW`` were
     left."""
     share = within / 64 if question.boxed else within

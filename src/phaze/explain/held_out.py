@@ -1,7 +1,7 @@
 """The chip on models that its search did not know: does it serve others too?
 
 A held-out model is trained as the study trains its own: the same devices, global batch, network,
-stack, microbatches. It is placed anew on the chip that was found, by the plain path:
+stack, microbatches. It is placed anew on the chip that was found, by the reference path:
 
     throughput of a held-out model = its batch / the least step time over all its configurations on
     that chip

@@ -1,4 +1,4 @@
-"""What more of a resource buys: the answer computed again with the next unit of it, and with a
+"""What more of a resource buys: the answer recomputed with the next unit of it, and with a
 tenth more.
 
 HBM, its bandwidth and the global buffer's act on the chip that was found; every level of the

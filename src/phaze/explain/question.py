@@ -3,8 +3,8 @@ chip or job.
 
 Scores are those of the search (:mod:`phaze.search.objective`): the less the better. A gain is old
 score / new - 1: what a change buys, in throughput where throughput is the objective. Every score
-here is exact: the plain path schedules and places anew (``score_on``), or a search proves the best
-of a space (``best_with``).
+here is exact: the reference path schedules and places anew (``score_on``), or a search proves the
+best of a space (``best_with``).
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class ExplainedRun:
     """A run to be explained; ``plans`` are its models' in words, ``bounds`` what the run proved of
     every chip's score, infinite where a model does not fit. ``number`` is the place of its chip.
 
-    ``boxed``: the space was looked at in boxes, and ``opened`` are the chips that they left alone.
+    ``boxed``: the space was searched in boxes, and ``opened`` are the chips that they left alone.
     ``gap``: how far the run says that it is proved.
     """
 
@@ -153,7 +153,7 @@ def require_best(question: ExplainedRun, chip: str, gained: float) -> None:
 
 
 def score_on(job: SearchJob, scale: Scale, chip: Chip) -> float:
-    """The score of a chip by the plain path; infinite where a model does not fit."""
+    """The score of a chip by the reference path; infinite where a model does not fit."""
     return float(
         scale.score(
             np.array([value_on(task, chip, job.objective) for task in tasks_for(job, chip)])

@@ -57,7 +57,7 @@ def explanation(
     constants: bool = False,
     models_and_chips: OtherModelsAndChips = OtherModelsAndChips(),  # noqa: B008  frozen, and empty
 ) -> dict[str, Any]:
-    """Neighbours, the chips ``within`` a share of the answer, marginal values, and where asked for
+    """Neighbours, the chips ``within`` a share of the answer, marginal values, and where requested
     other values of axes, the constants that decide, ranges of constants, the worst case."""
     for text in others:
         asked_instead(question, text)

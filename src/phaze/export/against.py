@@ -199,8 +199,8 @@ def flag_changes(
     """Flags that the best plan has otherwise, by name; or why the framework cannot launch one of
     them.
 
-    ``launched_plan`` or ``best`` is None where that side has no such flag, an empty text where it is a
-    switch.
+    ``launched_plan`` or ``best`` is None where that side has no such flag, an empty text where it
+    is a switch.
     """
     launching = BY_KEY["megatron" if framework == "run" else framework]
     sides = []

@@ -88,7 +88,7 @@ def _virtual(job: StageJob, chunk: int) -> int:
 
 
 def _sharing(job: StageJob, group: int) -> int:
-    """Ranks that share out state, of a group that holds the same weights."""
+    """Ranks that shard state, of a group that holds the same weights."""
     return job.shard if 0 < job.shard < group and group % job.shard == 0 else group
 
 

@@ -1,7 +1,7 @@
 """DeepSpeed's configuration: JSON as release 0.19.8 reads it, for ``deepspeed --deepspeed_config
 FILE``.
 
-DeepSpeed shares out state (ZeRO), splits tensors of Hugging Face models by their own plans
+DeepSpeed shards state (ZeRO), splits tensors of Hugging Face models by their own plans
 (AutoTP), and sequences by exchanging heads (Ulysses); pipelines and experts are written in the
 model's code, recomputing too. A reader of the file keeps what it does not know, so the reason of
 every key stands in it, under ``reasons``, and under ``reasons.planned`` what the code must do. Of a

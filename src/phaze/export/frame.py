@@ -3,7 +3,7 @@ polars and files.
 
 ``pandas.DataFrame(frame)`` and ``polars.DataFrame(frame)`` take it as it is. Units are in the
 names. ``score_bound`` is what the certificate says of a chip, no score of it can be less; ``score``
-is its exact score where it was opened to the end, else NaN.
+is its exact score where it was evaluated to the end, else NaN.
 """
 
 import csv

@@ -170,7 +170,7 @@ def _launched(
 
 
 def _shard(launch: Launch, data: int, where: str) -> dict[str, int]:
-    """Ranks that share out state, where they are fewer than those with the same weights."""
+    """Ranks that shard state, where they are fewer than those with the same weights."""
     if launch.shards == 1:
         return {}
     alike = data * int(launch.plan.get("context", 1))

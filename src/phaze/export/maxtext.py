@@ -1,9 +1,9 @@
 """MaxText's configuration: YAML as release 0.2.5 reads it (``maxtext.trainers.pre_train.train
 FILE``).
 
-Weights are shared out over the axes fsdp, context and expert alike, so a plan with context or
-expert parallelism must share out weights too, ZeRO 3; the axis data replicates them, with the
-optimizer's state shared out if ``shard_optimizer_over_data`` says so, ZeRO 1. A pipeline is one
+Weights are sharded over the axes fsdp, context and expert alike, so a plan with context or
+expert parallelism must shard weights too, ZeRO 3; the axis data replicates them, with the
+optimizer's state sharded if ``shard_optimizer_over_data`` says so, ZeRO 1. A pipeline is one
 program that is differentiated whole: all forward passes come before the first backward pass, which
 is GPipe; what lies before and after the blocks is no part of it.
 

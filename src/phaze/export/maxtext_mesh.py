@@ -1,7 +1,7 @@
 """MaxText's mesh: named axes over the devices, each with a degree inside a slice (``ici``) and one
 across (``dcn``).
 
-A slice is a TPU pod or a node of GPUs. Weights are shared out over the axes fsdp, context and
+A slice is a TPU pod or a node of GPUs. Weights are sharded over the axes fsdp, context and
 expert alike; the axis data replicates them. Of a plan the axes that lie nearest to each other come
 first.
 """

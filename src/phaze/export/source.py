@@ -1,7 +1,7 @@
 """What can be exported, from either a search's run or a plan's document: a split of a model, in
 plain words.
 
-The layers of a model are told apart by their part in a decoder: what lies before its blocks, the
+The layers of a model are distinguished by their part in a decoder: what lies before its blocks, the
 blocks, what lies after them. Frameworks cut pipelines by blocks, so a plan whose layers are no such
 chain cannot be told to them.
 """
@@ -78,7 +78,7 @@ class Split:
 
     @property
     def shards(self) -> int:
-        """Groups of ranks that share out state; 1 where all do."""
+        """Groups of ranks that shard state; 1 where all do."""
         return self.data * self.context // self.shard if self.shard else 1
 
     @property

@@ -9,7 +9,7 @@ is pruned.
 No chip of a box has less, so a box is closed where with every memory it is above a limit, or some
 design closes its bounds as it closes those of a unit (:mod:`phaze.front.order`). Where a design
 equals them in every metric it does not, for the box may hold the one that comes first by number.
-Bounds on batch times are worked out only as far as designs that are no worse elsewhere leave a
+Bounds on batch times are computed only as far as designs that are no worse elsewhere leave a
 chance.
 """
 

@@ -1,4 +1,4 @@
-"""A front of a space that is looked at in boxes: designs of some chips, then what boxes leave
+"""A front of a space that is searched in boxes: designs of some chips, then what boxes leave
 beside them.
 
 1  a coarse grid, some values of each axis, is a small space with a front; from its designs a climb:

@@ -17,7 +17,7 @@ rivals are all lanes that may be no worse in the others, and with l the least bo
 
 so that nothing at least as good in the other metrics (in those of a run: by the front's gap) has
 less than l_k. Where two metrics come with a run there is no such proof of a single design, and the
-gap is the one asked for, or 1 where anything was left open, failed or was not proved.
+gap is the one requested, or 1 where anything was left open, failed or was not proved.
 """
 
 from collections import Counter
@@ -87,7 +87,7 @@ def gap_of(listed: Listed) -> float:
 def gap_of_ways(
     closed: Sequence[PrunedChip], evaluated: Sequence[Evaluated], asked_gap: float
 ) -> float:
-    """The gap where two metrics come with a run: what was asked for, or 1 where anything is left.
+    """The gap where two metrics come with a run: what was requested, or 1 where anything is left.
 
     The bounds of every configuration are not in the list, so nothing finer could be derived from
     it.
@@ -121,7 +121,7 @@ def proofs(listed: Listed, values: Floats, boxed: BoxedChips = NO_BOXES) -> list
 
     What boxes hold was closed by designs, so a chip of theirs that is no worse elsewhere takes no
     less than the design, but for the gap; rivals among them are not counted. Nothing is known of
-    boxes that were not looked at.
+    boxes that were not considered.
     """
     share = 1.0 if not boxed.chips else (1 - listed.gap if boxed.pruned else LEAST)
     row, lower = watched(listed), listed.bounds

@@ -1,9 +1,9 @@
 """The first designs before the bounds of all chips are there, for a front whose time is limited.
 
 Of every k-th chip the layers are bounded; the one whose device-seconds are least, all models
-together, is opened with every memory that it may have. Such designs are exact and within the
-limits, so a front that stops before it has opened a unit of its own answers with them; of all other
-chips nothing is known then, and they are open. A front that does not stop forgets them.
+together, is evaluated with every memory that it may have. Such designs are exact and within the
+limits, so a front that stops before it has evaluated a unit of its own answers with them; of all
+other chips nothing is known then, and they are open. A front that does not stop forgets them.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from phaze.search.objective import Scale
 from phaze.search.run import Evaluate
 from phaze.search.state import SearchState
 
-# Chips, spread over the space, of which the most promising is opened.
+# Chips, spread over the space, of which the most promising is evaluated.
 PILOTS = 128
 
 

@@ -1,4 +1,4 @@
-r"""What a front weighs. A metric is known of a chip and its memory before it is opened, or comes
+r"""What a front weighs. A metric is known of a chip and its memory before it is evaluated, or comes
 with a run of it.
 
     area       mm2           of the chip's dies                                              known

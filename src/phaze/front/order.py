@@ -6,7 +6,7 @@ decides nothing:
     p closes u      p beats every design whose values are no less than the lower bounds l of u
 
 The first is an order in which no two designs are equal, so the front, all designs that none beats,
-is one set, whatever order designs are looked at. With a gap g > 0, p closes u when q(p_k) <= q(l_k
+is one set, whatever order designs are considered. With a gap g > 0, p closes u when q(p_k) <= q(l_k
 / (1 - g)) in the metrics of a run, and q(p_k) <= q(l_k) in the others.
 """
 

@@ -1,5 +1,5 @@
-"""The plain path of a front: any chip, memory and configuration in every metric, by the formulas
-for one chip."""
+"""The reference path of a front: any chip, memory and configuration in every metric, by the
+formulas for one chip."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ReferenceFront:
-    """The plain path of a front; ``scales`` by metric of a run."""
+    """The reference path of a front; ``scales`` by metric of a run."""
 
     plain: ReferencePath
     metrics: RequestedMetrics

@@ -1,13 +1,13 @@
-"""A front: bounds for all units, then rounds of opened units, until a design closes every one that
-is left.
+"""A front: bounds for all units, then rounds of evaluated units, until a design closes every one
+that is left.
 
-First a few units are opened that no other's bounds beat, from one end of that front of bounds to
-the other. Then units are opened in the order of the product of their lower bounds in all metrics,
-then by number. A design that closes a unit has no bound above it, so it comes first in this order:
-what a front evaluates does not depend on luck. The finer bounds (the antichain dual, the best cuts)
-are worked out for the next units of the order only, and only up to what designs that are no worse
-elsewhere leave of a unit. Units of a round are merged in order, so neither the number of workers
-nor an interruption changes anything.
+First a few units are evaluated that no other's bounds beat, from one end of that front of bounds to
+the other. Then units are evaluated in the order of the product of their lower bounds in all
+metrics, then by number. A design that closes a unit has no bound above it, so it comes first in
+this order: what a front evaluates does not depend on luck. The finer bounds (the antichain dual,
+the best cuts) are computed for the next units of the order only, and only up to what designs that
+are no worse elsewhere leave of a unit. Units of a round are merged in order, so neither the number
+of workers nor an interruption changes anything.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ DUALS, FIRST = 512, 256
 
 @dataclass(frozen=True, slots=True)
 class FrontProgress:
-    """How far a front is: units opened, units with a chance, designs that none beats."""
+    """How far a front is: units evaluated, units with a chance, designs that none beats."""
 
     evaluated: int
     left: int
@@ -117,7 +117,7 @@ def _first(state: FrontState) -> list[int]:
 
 
 def _next(state: FrontState) -> list[int]:
-    """The units of the next round, the finer bounds worked out for all of them."""
+    """The units of the next round, the finer bounds computed for all of them."""
     while True:
         order = _order(state)
         wanted = order[: state.job.round_size]
@@ -156,7 +156,7 @@ def front(
 ) -> FrontState:
     """Find a front to the job's gap, or to its time limit; ``job`` is that of :func:`job_for`,
     ``scales`` of :func:`scales_for`. Where there is a limit, ``ending`` does after every round what
-    it can of the front's end. A space of many chips is looked at in boxes
+    it can of the front's end. A space of many chips is searched in boxes
     (:mod:`phaze.front.boxed`)."""
     deadline = after(job.limit_s) if deadline is None else deadline
     if not is_boxed(job.space):

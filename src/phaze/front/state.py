@@ -1,15 +1,15 @@
-"""A front under way: lower bounds of every design in every metric, what was opened, and the designs
-that none beats.
+"""A front under way: lower bounds of every design in every metric, what was evaluated, and the
+designs that none beats.
 
 A unit is a chip with one memory, numbered memory * chips + chip; these numbers stand where a search
 has chips, in the journal too. Where one metric comes with a run, a unit has one lane: the best of
 all configurations to run the models on it. Where several do, each configuration of a model is a
 lane of its own, for none of them need be best in all. Several models then share one lane again,
-whose bounds are the least of all configurations in each metric; an opened unit has as many designs
-as there are combinations of configurations that none beats (:mod:`phaze.front.combine`). ``lower``
-is [metrics, lanes, units].
+whose bounds are the least of all configurations in each metric; an evaluated unit has as many
+designs as there are combinations of configurations that none beats (:mod:`phaze.front.combine`).
+``lower`` is [metrics, lanes, units].
 
-What an opened unit ran is one entry for the best configuration of each model, or where several
+What an evaluated unit ran is one entry for the best configuration of each model, or where several
 metrics come with a run one for each configuration that may be in a design, the configurations of
 all models numbered one model after the other.
 """
@@ -89,7 +89,7 @@ class FrontState(SearchState):
         return self.metrics.measured.index(self.metrics.runs[0])
 
     def place(self, unit: int) -> tuple[int, int]:
-        """Chip and memory (its position among those opened) of a unit."""
+        """Chip and memory (its position among those evaluated) of a unit."""
         return unit % len(self.chips), unit // len(self.chips)
 
     def scored(self) -> Floats:
@@ -129,7 +129,7 @@ class FrontState(SearchState):
         return bounds
 
     def refresh(self, index: Integers) -> None:
-        """Bounds of some chips anew; lanes that no longer have a chance are closed. Opened units
+        """Bounds of some chips anew; lanes that no longer have a chance are closed. Evaluated units
         keep theirs."""
         chips, count = len(self.chips), len(self.memories)
         units = (np.arange(count)[:, None] * chips + index[None, :]).ravel()
@@ -282,7 +282,8 @@ class FrontState(SearchState):
         return [np.array(by_model[model]).T for model in sorted(by_model)]
 
     def designs(self, result: Evaluated) -> list[tuple[int, tuple[ModelRun, ...], Floats]]:
-        """The designs of an opened unit: position, the configuration of each model, and values."""
+        """The designs of an evaluated unit: position, the configuration of each model, and
+        values."""
         if not result.ran:
             return []
         if not self.several:
@@ -310,8 +311,8 @@ class FrontState(SearchState):
         ]
 
     def take(self, result: Evaluated) -> list[int]:
-        """An opened unit: its designs into the archive, its bounds to what was proved; the numbers
-        that came in."""
+        """An evaluated unit: its designs into the archive, its bounds to what was proved; the
+        numbers that came in."""
         unit = result.chip
         came = [
             unit * self.span + place

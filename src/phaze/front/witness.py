@@ -3,7 +3,7 @@ it can be had.
 
     problem, graphs, cost_model, fusion, multipliers   as in that of a search
                                                        (:mod:`phaze.search.witness`)
-    gap        in metrics of a run: the one that was asked for, or what a front that was stopped has
+    gap        in metrics of a run: the one that was requested, or what a front that was stopped has
                shown
     front      designs: values in the order of the metrics (seconds of a batch for throughput), chip
                by axis values, memory, and of each model its plan and schedules

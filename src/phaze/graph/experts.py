@@ -28,7 +28,7 @@ def layer_has_experts(layer: Layer) -> bool:
 
 def notes_of(model: Model, planned: bool = False) -> tuple[str, ...]:
     """What a plan of a model must say beside its numbers: approximations of its graph, and what is
-    not planned, unless experts that ranks share out were ``planned`` too."""
+    not planned, unless experts that ranks shard were ``planned`` too."""
     shared = any(parameter.experts for layer in model.layers for parameter in layer.parameters)
     return (
         *model.approximations,

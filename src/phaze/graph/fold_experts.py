@@ -184,7 +184,7 @@ def folded_layer(wide: Layer, narrow: Layer) -> Layer:
 
 
 def require_own_tokens(sequence_parallel: bool) -> None:
-    """Refuse experts that are shared out beside tensor parallelism where every rank holds all
+    """Refuse experts that are sharded beside tensor parallelism where every rank holds all
     tokens."""
     if not sequence_parallel:
         raise InputError(

@@ -208,7 +208,7 @@ class Model:
     """A model at one tensor width, microbatch and sequence: distinct layers, their calls in order
     of execution, the data that flows between calls, and in words where the trace is not exact. It
     is one rank of ``context`` that share a sequence, in the ``context_way``, and of ``expert`` x
-    ``expert_tensor`` that share out the experts."""
+    ``expert_tensor`` that shard the experts."""
 
     name: str
     tensor: int

@@ -8,7 +8,7 @@ a heads, k heads of keys and values, d width of a head, f width of the MLP, v vo
 ``34*b*s*h + 5*a*b*s^2*t^-1``. A value that is not whole is rounded up: the share of the fullest
 rank or expert.
 
-The least of two is needed for look-ups: a table is read once, or once for each row asked for,
+The least of two is needed for look-ups: a table is read once, or once for each row requested,
 whichever is less.
 """
 

@@ -1,4 +1,4 @@
-r"""One rank of expert parallelism, from the trace of a whole layer: its experts shared out, its
+r"""One rank of expert parallelism, from the trace of a whole layer: its experts sharded, its
 rows exchanged.
 
 The trace of a mixture of experts holds all E experts as *grouped products* of (batch E, m rows, n,
@@ -378,7 +378,7 @@ def expert_split(
 def expert_parallel(
     model: Model, ep: int, etp: int = 1, imbalance: float = 1.0, mixture_at: MixtureOf = mixture_of
 ) -> Model:
-    """One rank of a model whose experts are shared out; refused where it has none. ``mixture_at``
+    """One rank of a model whose experts are sharded; refused where it has none. ``mixture_at``
     gives the mixture of each of its layers."""
     if not any(has_experts(layer) for layer in model.layers):
         raise InputError(

@@ -124,7 +124,7 @@ def entry_of(name: str) -> ZooModel:
 
 
 def check_sequence(entry: ZooModel, sequence: int | None) -> int:
-    """The sequence to use: the model's own if none is asked for."""
+    """The sequence to use: the model's own if none is requested."""
     length = entry.sequence if sequence is None else sequence
     if entry.fixed and length != entry.sequence:
         raise InputError(

@@ -90,7 +90,7 @@ def _reduced_s(
 def _across_s(
     problem: PlacementProblem, shape: Shape, prices: NetworkPrices, sizes_bytes: Floats
 ) -> Floats:
-    """The reduction of what a rank holds of the gradients over the groups that share out state;
+    """The reduction of what a rank holds of the gradients over the groups that shard state;
     nothing in one."""
     if not problem.sharing.shard or problem.zero == 0:
         return np.zeros_like(sizes_bytes)

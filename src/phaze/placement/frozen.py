@@ -8,7 +8,7 @@ gradient and no optimizer state, and nothing of them is reduced or stepped.
 
 with F the frozen parameters of a stage, those that its layers share counted once, z_l the bytes of
 a layer's, and f those of the layer that has most, of two such layers where gathers run a layer
-ahead, at most F. Of experts that ranks share out e stands for d, as it does for trained ones.
+ahead, at most F. Of experts that ranks shard e stands for d, as it does for trained ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ NO_FROZEN = Frozen()
 @dataclass(frozen=True, slots=True)
 class FrozenSums:
     """Bytes of the frozen weights of a stage: of all dense ones, of the dense ones that are held
-    whole at once, of experts that ranks share out, and of the most of them in a layer; of one stage
+    whole at once, of experts that ranks shard, and of the most of them in a layer; of one stage
     or of many."""
 
     dense: float | Floats = 0.0
@@ -55,7 +55,8 @@ class FrozenSums:
     most_experts: float | Floats = 0.0
 
     def held_bytes(self, held_kinds: Held, sent_bytes: float) -> float | Floats:
-        """Bytes of weights on a device, of which it holds ``held_kinds`` for a parameter of each kind."""
+        """Bytes of weights on a device, of which it holds ``held_kinds`` for a parameter of each
+        kind."""
         parts = zip(
             (self.dense, self.largest, self.experts, self.most_experts), held_kinds, strict=True
         )
@@ -72,7 +73,7 @@ def _apart(layers: Sequence[Frozen], apart: bool) -> tuple[list[float], list[flo
 
 
 def frozen_sums(layers: Sequence[Frozen], apart: bool, pairs: bool) -> FrozenSums:
-    """Those of the layers of one stage; ``apart``: experts are shared out over ranks of their own,
+    """Those of the layers of one stage; ``apart``: experts are sharded over ranks of their own,
     ``pairs``: two layers are gathered at once."""
     if not any(layer.bytes for layer in layers):
         return NO_FROZEN_SUMS

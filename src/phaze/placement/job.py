@@ -12,7 +12,7 @@ class PlacementJob:
     """What a placement problem asks for beside its layers and the devices' memory.
 
     ``chunks`` that interleaving may use beside 1; None: all that divide the blocks. ``headroom``:
-    the share of memory that a plan leaves free. ``shard``: ranks that share out state, 0: all with
+    the share of memory that a plan leaves free. ``shard``: ranks that shard state, 0: all with
     the same weights.
     """
 

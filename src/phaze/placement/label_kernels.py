@@ -105,8 +105,8 @@ def counted_seconds(
     passes: tuple[float, float],
     least: bool,
 ) -> float:
-    """D of a stage, ``place`` its pair and closed set, with these forward and backward seconds; with
-    ``least`` no more than it is with longer ones: without the terms that fall with them."""
+    """D of a stage, ``place`` its pair and closed set, with these forward and backward seconds;
+    with ``least`` no more than it is with longer ones: without the terms that fall with them."""
     forward_s, backward_s = passes
     if costs.fill_terms.shape[0] == 0:
         return forward_s + backward_s

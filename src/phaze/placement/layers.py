@@ -30,7 +30,7 @@ class RecomputeOption:
 class PlacedLayer:
     """One layer at one tensor width, all numbers of one device and one microbatch.
 
-    ``expert_bytes`` of its parameters are experts that ranks share out. Of ``backward_s`` the
+    ``expert_bytes`` of its parameters are experts that ranks shard. Of ``backward_s`` the
     gradients of weights take ``weight_s``, where that is known. ``tied`` names parameters it
     shares; ``block`` marks one of the equal blocks that chunks are made of. ``live_bytes`` are held
     in every mode while it runs; ``buffer_bytes`` by a stage once for all its layers of one

@@ -32,7 +32,7 @@ Ints = npt.NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class Width:
     """One width: its closed sets, what layers save, devices of a split stage, how many numbers of
-    unsplit stages are told apart, depth at the most, and sums.
+    unsplit stages are distinguished, depth at the most, and sums.
 
     ``moves_s`` are transfers by level and closed set, 0 where edges arrive inside stages;
     ``wraparound_s`` by level those from the last stage to the first.
@@ -155,7 +155,7 @@ def wraparound_bytes(graph: LayerGraph) -> float:
 
 
 def prepared(problem: PlacementProblem, graph: LayerGraph, prices: NetworkPrices) -> Width:
-    """One width. Where no layer is sharded, or the width is 1, stages need not be told apart."""
+    """One width. Where no layer is sharded, or the width is 1, stages need not be distinguished."""
     cut_sets = cut_sets_of(graph)
     saved = _saved(problem, graph, cut_sets)
     plain, n = int(cut_sets.unsplit[-1]), len(graph.layers)

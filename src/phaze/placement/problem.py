@@ -49,7 +49,7 @@ optimizer a parameter,
 B(X) are the ``buffer_bytes`` of the distinct kinds of layers in X, each once (one weight gradient
 of every shape). ZeRO z shares state out over replicas: d1, d2, d3 are d where z is at least 1, 2,
 3, else 1. With c ranks that share a sequence, all that is over replicas is over c d ranks. Experts
-shared out over ranks (:mod:`phaze.placement.sharing`) have e in place of d: of N_e parameters, N -
+sharded over ranks (:mod:`phaze.placement.sharing`) have e in place of d: of N_e parameters, N -
 N_e being dense, N_e (weight/e3 + gradient/e2 + optimizer/e1) is held, n stands for the most dense
 parameters of a layer and n_e for its most experts, n_e (weight (1 - 1/e3) + ...), and every
 collective is one of either kind, gather_d(w_l - w_le) + gather_e(w_le): E(X) = (1 - h)(reduce_d(w -
@@ -63,7 +63,7 @@ w_e) + reduce_e(w_e)) + ((N - N_e) / d1 + N_e / e1) traffic / HBM bandwidth.
 
 with g and h what gradients and gathered weights send, over bytes of parameters. Where gathers run a
 layer ahead (``prefetch``) F and R are sums over layers of what stands above for a stage, and n is
-the most of two in a row. Where n of d ranks share out state (``shard``) d is n, and sync has a
+the most of two in a row. Where n of d ranks shard state (``shard``) d is n, and sync has a
 reduction over d / n groups of g w(X) / n beside it.
 
 **End.** E(X) = (1 - h) sync + N traffic / d1 / HBM bandwidth; with a flat link 4 (d - 1)/d w(X) /
@@ -200,7 +200,7 @@ class PlacementProblem:
 
     @property
     def has_experts(self) -> bool:
-        """Whether some parameters are experts that ranks share out."""
+        """Whether some parameters are experts that ranks shard."""
         if self.sharing.group == 1:
             return False
         return any(
@@ -242,7 +242,7 @@ class PlacementProblem:
 
     @property
     def gathers_pairs(self) -> bool:
-        """Whether two layers in a row are held whole at once; beside experts that ranks share out
+        """Whether two layers in a row are held whole at once; beside experts that ranks shard
         one is counted."""
         return self.rules.prefetch == "layer" and not self.has_experts
 

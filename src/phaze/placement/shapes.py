@@ -227,7 +227,7 @@ def fits(case: WidthCase, stages: int, needed: int) -> bool:
 
 
 def experts_met(problem: PlacementProblem, shape: Shape) -> tuple[int, ...]:
-    """How many ranks with the same experts meet at each level; empty where none are shared out."""
+    """How many ranks with the same experts meet at each level; empty where none are sharded."""
     return problem.sharing.experts_by_level(problem.cluster, shape) if problem.has_experts else ()
 
 
@@ -257,7 +257,7 @@ def _collected_s(case: WidthCase, shape: Shape) -> Gathered:
 
 
 def shared_members(case: WidthCase, shape: Shape) -> tuple[tuple[int, ...], ...]:
-    """The ranks by level that share out dense state, and that of experts."""
+    """The ranks by level that shard dense state, and that of experts."""
     return case.problem.sharing.shard_by_level(case.problem.cluster, shape), experts_met(
         case.problem, shape
     )

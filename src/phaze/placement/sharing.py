@@ -2,16 +2,16 @@ r"""Which ranks of a stage hold the same weights, where replicas are not all the
 expert parallelism.
 
 A stage is t c devices wide: t tensor-parallel ranks times c that share a sequence. Its replicas are
-d. Experts are shared out over p ranks and each over x, of the t c d ranks of a stage:
+d. Experts are sharded over p ranks and each over x, of the t c d ranks of a stage:
 
     dense weights     held alike by c d ranks        experts     held alike by e = t c d / (p x)
                       ranks
 
-Both reduce gradients, and share out the optimizer's state under ZeRO 1, over these. p x must divide
+Both reduce gradients, and shard the optimizer's state under ZeRO 1, over these. p x must divide
 t c d, and where stages of a replica are neighbours t c (:class:`phaze.cost.ranks.Degrees` numbers
 the ranks).
 
-*Hybrid sharding*: state is shared out over n of the c d ranks only, the nearest, and what each of
+*Hybrid sharding*: state is sharded over n of the c d ranks only, the nearest, and what each of
 these holds is reduced over the c d / n groups. n divides c d; where stages of a replica are
 neighbours it divides c or is a multiple of it.
 """
@@ -27,7 +27,7 @@ from phaze.placement.layout import Shape
 @dataclass(frozen=True, slots=True)
 class Sharing:
     """Context, expert and expert-tensor degree of all plans of a problem; ``shard``: how many of
-    the ranks with the same dense weights share out state, 0: all."""
+    the ranks with the same dense weights shard state, 0: all."""
 
     context: int = 1
     expert: int = 1
@@ -57,7 +57,7 @@ class Sharing:
         return self.expert * self.expert_tensor
 
     def allows(self, shape: Shape) -> bool:
-        """Whether the ranks of a stage can share out the experts, and state over groups."""
+        """Whether the ranks of a stage can shard the experts, and state over groups."""
         if shape.tensor * shape.data % self.group:
             return False
         if self.shard and (self.context * shape.data % self.shard or not self._nests(shape)):
@@ -70,7 +70,7 @@ class Sharing:
         return not apart or self.context % self.shard == 0 or self.shard % self.context == 0
 
     def sharers(self, data: int) -> int:
-        """Ranks that share out the state of dense parameters when there are so many replicas."""
+        """Ranks that shard the state of dense parameters when there are so many replicas."""
         return min(self.shard or self.context * data, self.context * data)
 
     def experts_share(self, width: int, data: int) -> float:
@@ -92,7 +92,7 @@ class Sharing:
         return members_by_level(cluster, self._axes(shape, shape.tensor // self.context))
 
     def shard_by_level(self, cluster: Cluster, shape: Shape) -> tuple[int, ...]:
-        """How many ranks that share out dense state meet at each level."""
+        """How many ranks that shard dense state meet at each level."""
         if not self.shard:
             return self.dense_by_level(cluster, shape)
         if len(cluster.levels) == 1:
@@ -109,7 +109,7 @@ class Sharing:
         return members_by_level(cluster, self._sharded(shape)[1])
 
     def _sharded(self, shape: Shape) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
-        """The axes inside a group that shares out state, and across the groups."""
+        """The axes inside a group that shards state, and across the groups."""
         stride, many = shape.tensor // self.context, self.context * shape.data
         if shape.order != "pipeline" or shape.stages == 1:
             return ((stride, self.shard),), ((stride * self.shard, many // self.shard),)

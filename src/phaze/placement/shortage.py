@@ -118,7 +118,7 @@ def something_fits(problem: PlacementProblem) -> bool:
     prices = NetworkPrices(problem.cluster)
     # Chunks and split backward passes never need less memory than 1F1B, so they are tried only
     # where nothing else is allowed; what divides what then matters, as it does for the ranks that
-    # share out experts or state.
+    # shard experts or state.
     plain = tuple(
         family for family in problem.rules.families if family.chunks == 1 and not family.split
     )

@@ -4,8 +4,8 @@ recompute mode.
 Closed sets are those of :mod:`phaze.placement.cut_sets`.
 
 A stage taken from closed set U is a walk of single removals in topological order, so its sums, its
-forward walk and its entering edges grow with each layer; only the leaving edges are looked at anew.
-Stages longer than ``limit_s`` of their closed set, or that fit into no device even with one
+forward walk and its entering edges grow with each layer; only the leaving edges are considered
+anew. Stages longer than ``limit_s`` of their closed set, or that fit into no device even with one
 microbatch in flight, are left out with all that hold them.
 """
 
@@ -69,7 +69,7 @@ class StageCandidates(NamedTuple):
     and its sums by mode.
 
     ``backward_s`` includes recomputing; ``largest_bytes`` are the parameters of the largest layer,
-    or pair of layers in a row, and where some are experts that ranks share out the most dense ones,
+    or pair of layers in a row, and where some are experts that ranks shard the most dense ones,
     ``most_expert_bytes`` the most experts; ``buffer_bytes`` those of its kinds of layers, each
     once; ``tied`` marks groups that lie in this stage and in others, at the stage of their last
     member; ``unsplit`` is 1 without a sharded layer.

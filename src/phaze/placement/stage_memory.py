@@ -35,7 +35,7 @@ class StageSums:
 
     @property
     def expert_bytes(self) -> float:
-        """Bytes of experts that ranks share out."""
+        """Bytes of experts that ranks shard."""
         return sum(self.layer_experts)
 
     def largest_bytes(self, pairs: bool) -> tuple[float, float]:

@@ -86,8 +86,8 @@ def greedy_kinds(
 ) -> Floats:  # fmt: skip
     """For each chip the best sum of greedy credits over the given orders.
 
-    ``one_core`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a +
-    1]]``, and the antichains with operator i are ``in_sets[in_first[i] : in_first[i + 1]]``.
+    ``one_core`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a
+    + 1]]``, and the antichains with operator i are ``in_sets[in_first[i] : in_first[i + 1]]``.
     """
     chips, n = one_core.shape
     best = np.zeros(chips)

@@ -57,8 +57,8 @@ def _most(
     allowed: int,
     left: Ints,
 ) -> float:
-    """An upper bound on the weight that items ``first`` and after can add: one a chain, and as many as
-    cores."""
+    """An upper bound on the weight that items ``first`` and after can add: one a chain, and as many
+    as cores."""
     by_chain, by_core = 0.0, 0.0
     seen = np.uint64(0)
     tensor, vector = left[0], left[1]
@@ -231,8 +231,8 @@ def greedy_duals(
 ) -> Floats:  # fmt: skip
     """For each chip the best sum of greedy credits over the given orders: see ``dual.py``.
 
-    ``one_core`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a +
-    1]]``, and the antichains with operator i are ``in_sets[in_first[i] : in_first[i + 1]]``.
+    ``one_core`` and ``spread`` are [chips, operators]; antichain a is ``members[first[a] : first[a
+    + 1]]``, and the antichains with operator i are ``in_sets[in_first[i] : in_first[i + 1]]``.
     """
     chips, n = one_core.shape
     best = np.zeros(chips)

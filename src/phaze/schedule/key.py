@@ -4,12 +4,12 @@ unit of time.
 The key is the digest of the component written in a canonical order: every time as a share of the
 sum of all times (to 12 digits), what each way to run holds, the masks, and the cores as far as they
 count. Equal keys therefore mean equal problems, to 1e-12 in their times. The order comes from
-colour refinement: operators are told apart by their times and by the colours below and above them,
-until nothing changes. Where colours are left equal, one operator of the first such class is singled
-out and refinement goes on, for each candidate in turn, and the least writing is taken; operators
-with the same masks are exchangeable, so one candidate stands for them. After ``MOST_LEAVES``
-writings only first candidates are followed: then equal problems may get different keys, which costs
-a second solution and nothing else.
+colour refinement: operators are distinguished by their times and by the colours below and above
+them, until nothing changes. Where colours are left equal, one operator of the first such class is
+singled out and refinement goes on, for each candidate in turn, and the least writing is taken;
+operators with the same masks are exchangeable, so one candidate stands for them. After
+``MOST_LEAVES`` writings only first candidates are followed: then equal problems may get different
+keys, which costs a second solution and nothing else.
 """
 
 from collections.abc import Sequence

@@ -25,8 +25,8 @@ class Tree(NamedTuple):
     """A depth-first search, by depth: choices and their starts, ends, work left by kind, who
     started, the moment.
 
-    ``next_choice`` of ``choices`` were taken; ``keys`` and ``place`` are for the states ``seen``, all of
-    whose choices were taken in vain.
+    ``next_choice`` of ``choices`` were taken; ``keys`` and ``place`` are for the states ``seen``,
+    all of whose choices were taken in vain.
     """
 
     who: Ints
@@ -114,7 +114,7 @@ def _state(phase: Inside, started: int, ends: Ints, now: int, key: Ints) -> np.i
     """What the rest depends on: all that started, the moment, and what still runs; its place in
     memory, -1: too much.
 
-    Running operators that nothing waits for are told apart by their kinds alone.
+    Running operators that nothing waits for are distinguished by their kinds alone.
     """
     key[:] = 0
     key[0], key[1] = started, now

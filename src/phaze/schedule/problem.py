@@ -233,7 +233,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What an answer took: its method, and how much of the space was looked at."""
+    """What an answer took: its method, and how much of the space was considered."""
 
     method: str
     components: int = 0

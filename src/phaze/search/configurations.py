@@ -86,7 +86,7 @@ def configuration_names(task: ModelTask, configuration: Configuration) -> dict[s
 
 @dataclass(frozen=True, slots=True)
 class SharedJoules:
-    """Joules of operators on some chips of a search, ascending, worked out for all of them when one
+    """Joules of operators on some chips of a search, ascending, computed for all of them when one
     asks: a chip alone takes nearly as long."""
 
     state: SearchState

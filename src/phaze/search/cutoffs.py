@@ -8,7 +8,7 @@ from phaze.search.state import SearchState
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# How far above the last batch time that matters bounds are still worked out: beyond the rounding of
+# How far above the last batch time that matters bounds are still computed: beyond the rounding of
 # scores.
 CAREFUL = 1e-6
 

@@ -1,6 +1,6 @@
-"""A moment at which a search stops: looked at between pieces of work, none of which takes long.
+"""A moment at which a search stops: checked between pieces of work, none of which takes long.
 
-Bounds are worked out a graph, a way or a chunk of chips at a time. Opening a chip can take a minute
+Bounds are computed a graph, a way or a chunk of chips at a time. Opening a chip can take a minute
 inside one kernel; so where there is a deadline, engines open chips in processes that can be ended,
 and a chip that was not done stays open with its bound. What was done is the same as without a
 deadline, so a search that goes on later gives the same bytes. The clock runs from the start of a

@@ -1,7 +1,7 @@
 """Bounds on the batch times of some chips of a search, and the finer ones of those that may still
 win.
 
-The antichain dual of a schedule takes longer than all cheap bounds together, so it is worked out
+The antichain dual of a schedule takes longer than all cheap bounds together, so it is computed
 for pairs of graph and chip only: those with a configuration whose cheap bound is within the last
 batch time that matters.
 """

@@ -14,7 +14,7 @@ d) rounds, w(X) bytes and N(X) parameters, j joules a byte of a link and h of HB
                 enters) j
     synchronisation   sum over X of a(X) 2 (d - 1) w j; under ZeRO 2 half of it, under ZeRO 3 none;
                       on a flat link
-                twice as much, as published; where n of d ranks share out state d / n times that
+                twice as much, as published; where n of d ranks shard state d / n times that
                 with n - 1 for d - 1, and a(X) 2 (d / n - 1) w j across the groups
     ZeRO 2, 3   m t (1 or 3) (d - 1) sum over layers of w_l j                         scattered or
                 gathered each round
@@ -80,7 +80,7 @@ class OperatorJoules:
 
     @property
     def width(self) -> int:
-        """How many chips are looked at."""
+        """How many chips are considered."""
         return len(self.chips) if self.column is None else 1
 
     def joules(self, place: int, work: Work, spread: bool) -> Floats:
@@ -285,7 +285,7 @@ def _sent_bytes(
 
 
 def _stage_experts(problem: PlacementProblem, plan: Plan) -> list[float]:
-    """Bytes of experts that ranks share out, of every stage."""
+    """Bytes of experts that ranks shard, of every stage."""
     expert_bytes = {layer.id: layer.expert_bytes for layer in problem.graph(plan.tensor).layers}
     return [
         sum(expert_bytes[place] for place in stage.layers) if problem.has_experts else 0.0
@@ -309,7 +309,7 @@ def _sent_by(
 
 
 def _state_groups(problem: PlacementProblem, plan: Plan) -> float:
-    """Groups of the ranks with the same weights, each of which shares out all state; 1 without
+    """Groups of the ranks with the same weights, each of which shards all state; 1 without
     hybrid sharding."""
     ranks = problem.sharing.context * plan.data
     return ranks / problem.sharing.sharers(plan.data) if problem.zero else 1.0

@@ -5,7 +5,7 @@ Ray lives in a process of its own beside the search, its *bridge*, in a session 
 joined by one pipe. So nothing that happens to Ray (a lost cluster aborts the process that is joined
 to it) can harm the journal, its words do not reach the terminal, and when the search ends in any
 way, SIGKILL too, the pipe closes and the bridge takes its workers down. The bridge starts while the
-search works out its bounds.
+search computes its bounds.
 
 A worker is an actor with loaded kernels. What travels: :class:`Common` once for each machine, a
 :class:`WorkItem` and the cut-off for each chip, the chip's document and its fresh schedules back,
@@ -117,7 +117,7 @@ class _RayCrew:
     def round(
         self, items: list[WorkItem], cut: float, deadline: Deadline = NEVER
     ) -> dict[int, Answered | None]:
-        """Every chip opened, or those done before the deadline; None for one whose workers all
+        """Every chip evaluated, or those done before the deadline; None for one whose workers all
         died."""
         waiting, by_chip, quiet_s = items[::-1], {item.chip: item for item in items}, 0.0
         tries, answers = dict[int, int](), dict[int, Answered | None]()

@@ -1,4 +1,4 @@
-"""A chip opened: exact schedules and exact placements, as far as its bounds leave a chance.
+"""A chip evaluated: exact schedules and exact placements, as far as its bounds leave a chance.
 
 For each memory size, best bound first, and for each model its configurations, best bound first: the
 layers' exact schedules, then the fastest plan, then its value (:mod:`phaze.search.objective`). A
@@ -39,7 +39,7 @@ from phaze.search.problem import problem_of
 from phaze.search.task import ModelTask, SearchJob
 
 Floats = NDArray[np.float64]
-# How far above the last useful batch time plans are still looked at.
+# How far above the last useful batch time plans are still considered.
 BARELY = 1e-6
 
 
@@ -58,7 +58,7 @@ NOTHING = PricedConfiguration(float("inf"), 0.0, float("inf"))
 
 @dataclass(slots=True)
 class ChipEvaluation:
-    """One chip being evaluated: its layers by (model, graph), found when they are asked for;
+    """One chip being evaluated: its layers by (model, graph), found when they are requested;
     ``rates`` are its own."""
 
     job: SearchJob

@@ -32,7 +32,7 @@ class ScheduleMemo:
     ``frozen``: the time is up, and what is not there raises :class:`OutOfTime` instead of being
     solved. ``kept``: every schedule that was solved, in order, where it is wanted. ``parts``:
     answers of components, where others share them. ``solved``: whole schedules, where the same
-    passes are looked at again when the search is over. ``works``: what works take by model, graph
+    passes are considered again when the search is over. ``works``: what works take by model, graph
     and chip, of the chips of a round; ``duals``: what no schedules undercut. ``listed``: list
     schedules, which are kept for first designs alone.
     """

@@ -55,7 +55,7 @@ def first_bounds(state: SearchState, index: Integers) -> None:
     """Bounds of the chips of ``index``, as the pilot of a search has them; raises where the time is
     up.
 
-    It is looked at only after there is some bound for every model, so that there is always a chip
+    It is considered only after there is some bound for every model, so that there is always a chip
     to choose.
     """
     job = state.job
@@ -147,7 +147,7 @@ def better_design(state: SearchState, bounds: list[Floats]) -> Evaluated | None:
 
 
 def stop(state: SearchState, bounded: bool, evaluated: Mapping[int, Evaluated]) -> None:
-    """The time is up: what is known of all chips are their bounds, if they were worked out, and
+    """The time is up: what is known of all chips are their bounds, if they were computed, and
     what a journal has."""
     state.stopped = True
     state.evaluated.update(evaluated)

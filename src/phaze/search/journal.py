@@ -265,7 +265,7 @@ def read_closed(path: Path) -> list[PrunedChip]:
 
 
 def read_evaluated(path: Path) -> list[Evaluated]:
-    """Every chip that a run has opened."""
+    """Every chip that a run has evaluated."""
     rows = rows_of(path, "SELECT chip, document FROM evaluated ORDER BY chip")
     with faults_of(path):
         return [evaluated_from(int(chip), json.loads(text)) for chip, text in rows]

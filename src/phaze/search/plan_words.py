@@ -23,7 +23,7 @@ def recompute_words(plan: Mapping[str, Any], choice: str) -> str:
     return " and ".join(parts)
 
 
-# What the stages of ZeRO share out over the replicas.
+# What the stages of ZeRO shard over the replicas.
 SHARED_OUT = (
     "",
     "optimizer state",
@@ -41,14 +41,14 @@ def shared_words(row: Mapping[str, Any]) -> list[str]:
 
 
 def _sharers(row: Mapping[str, Any]) -> str:
-    """The ranks with the same weights that share out state, in words."""
+    """The ranks with the same weights that shard state, in words."""
     alike = int(row["data"]) * int(row.get("context") or 1)
     called = "replicas" if alike == row["data"] else "ranks with the same weights"
     return f"{row['shard']} of {alike} {called}" if row.get("shard") else f"{alike} {called}"
 
 
 def state_words(row: Mapping[str, Any]) -> str:
-    """What is shared out over the replicas and over how many of them; empty where nothing is."""
+    """What is sharded over the replicas and over how many of them; empty where nothing is."""
     if not row.get("zero"):
         return ""
     hybrid = "hybrid sharding: " if row.get("shard") else ""

@@ -2,7 +2,7 @@
 
 A certificate says that nothing in the space is better; it does not say that the model of area and
 power is right. So an answer stands beside the densest chips that were shipped in its process: peak
-and design power a mm2, peak a W; and beside all shipped chips its clock and HBM bandwidth. Above
+and TDP a mm2, peak a W; and beside all shipped chips its clock and HBM bandwidth. Above
 them it is called what it is.
 """
 

@@ -54,7 +54,7 @@ class RankGraph:
 
     @property
     def degrees(self) -> dict[str, int | str]:
-        """How many ranks share a sequence and how, and share out the experts, as far as it is more
+        """How many ranks share a sequence and how, and shard the experts, as far as it is more
         than one."""
         degrees = {key: getattr(self.model, key) for key in DEGREES}
         return {key: value for key, value in degrees.items() if value != DEGREES[key]}
@@ -69,7 +69,7 @@ class RankGraph:
         return all(layer.rule.one_queue or layer.rule.named_only for layer in self.layers)
 
     def notes(self, planned: bool) -> tuple[str, ...]:
-        """What an answer must say beside its numbers; ``planned``: experts that ranks share out
+        """What an answer must say beside its numbers; ``planned``: experts that ranks shard
         were configurations."""
         return notes_of(self.model, planned)
 

@@ -176,7 +176,7 @@ class Offer:
 
 
 class OpenLayers:
-    """The layers of the graphs of a model on one chip, each worked out when it is asked for; joules
+    """The layers of the graphs of a model on one chip, each computed when it is requested; joules
     where a ``table`` of energies is given; ``parts`` keeps the answers of schedules, ``costs`` are
     what the works of each graph take, where that is known."""
 
@@ -206,7 +206,7 @@ class OpenLayers:
 
     def proved(self, graph: int) -> ReferenceLayers | None:
         """What lists and duals prove of a graph at once; None where a formula gives it, or where
-        energies, which hang on the schedules, are wanted."""
+        energies, which depend on the schedules, are wanted."""
         if self.table is not None or graph in self._exact or self.task.graphs[graph].has_formula:
             return None
         if graph not in self._proved:

@@ -1,5 +1,5 @@
-"""The plain path of a job: one chip at a time, every pass scheduled, every configuration placed by
-the general solver.
+"""The reference path of a job: one chip at a time, every pass scheduled, every configuration placed
+by the general solver.
 
 No bounds, no structures, no arrays over chips, nothing remembered. ``phaze verify`` takes it for
 chips that the independent checker leaves open, and to write a result anew from what it names
@@ -28,7 +28,7 @@ NEAR = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class ReferencePath:
-    """The plain path of a job."""
+    """The reference path of a job."""
 
     job: SearchJob
     scale: Scale
@@ -99,7 +99,7 @@ class ReferencePath:
 
 
 def reference_path_of(job: SearchJob, scale: Scale, chips: SpaceChips) -> ReferencePath:
-    """The plain path, with the models on every link of the space."""
+    """The reference path, with the models on every link of the space."""
     return ReferencePath(
         job, scale, chips, networks_of(job.models, job.space, chips.link_bytes_per_s)
     )

@@ -20,7 +20,7 @@ REMEDY = "move the folder away and start again"
 
 
 def rows_in(journal: Path, space: Space) -> tuple[SpaceChips, list[PrunedChip], list[Evaluated]]:
-    """Of a space that is looked at in boxes the chips are those that its journal lists; of others
+    """Of a space that is searched in boxes the chips are those that its journal lists; of others
     all of them."""
     closed, evaluated = read_closed(journal), read_evaluated(journal)
     chips = reopened(space, np.array([row.chip for row in closed], np.int64))

@@ -110,8 +110,8 @@ def model_document(
     remembered: tuple[ScheduleMemo, bytes] | None = None,
     scheduler: Scheduler = "exact",
 ) -> dict[str, Any]:
-    """One model on the chip: its configuration, plan, layers, throughput and energy; ``remembered`` and
-    ``scheduler`` as of layers_on."""
+    """One model on the chip: its configuration, plan, layers, throughput and energy; ``remembered``
+    and ``scheduler`` as of layers_on."""
     figures, graph, training = estimates_of(chip), task.graphs[configuration.graph], task.training
     if figures is None:
         raise AssertionError(f"{chip.name}: a chip of a space names a process")
@@ -208,7 +208,7 @@ def answer_view(
     ``remembered`` are schedules by model, as of :func:`phaze.search.reference.layers_on`.
     ``provisional``: list schedules, and the answer says so (:mod:`phaze.search.initial_incumbent`).
 
-    All of it follows from these by the plain path, so that nothing of it needs to be believed.
+    All of it follows from these by the reference path, so that nothing of it needs to be believed.
     """
     number, hbm = chosen
     chip = chips.chip(number, job.hbm_bytes[hbm])
@@ -258,8 +258,8 @@ def written(document: Mapping[str, Any]) -> str:
 
 
 class DisagreementError(AssertionError):
-    """What was searched is not found again by the plain path: a fault of ours, or a journal that
-    was changed."""
+    """What was searched is not found again by the reference path: a fault of ours, or a journal
+    that was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class AnswerParts:
 
 
 def answer_of(state: SearchState, best: BestDesign, provisional: bool = False) -> AnswerParts:
-    """The answer of a search that has ended; the plain path and the search must agree on it."""
+    """The answer of a search that has ended; the reference path and the search must agree on it."""
     tasks = state.networks.tasks_of(best.chip)
     configurations = tuple(
         task.configurations[ran.configuration] for task, ran in zip(tasks, best.ran, strict=True)

@@ -9,15 +9,15 @@ from phaze.evaluate.layer_table import layer_works
 from phaze.search.bounds.model_bounds import DUAL, layer_bounds
 from phaze.search.state import SearchState
 
-# How far above the best bound of a chip its configurations are expected to be looked at: exactly,
+# How far above the best bound of a chip its configurations are expected to be considered: exactly,
 # and by their duals.
 NEAR, BOUNDED = 0.05, 0.25
 
 
 def share_works(state: SearchState, chips: Sequence[int]) -> None:
     """Cost the works of a round on all its chips at once, of the graphs whose bounds are near the
-    best of a chip, and where layers need schedules bound these; what is asked for beyond that is
-    worked out then. Units of a front are chips by memory."""
+    best of a chip, and where layers need schedules bound these; what is requested beyond that is
+    computed then. Units of a front are chips by memory."""
     index = np.unique(np.asarray(chips, np.int64) % len(state.arrays))
     works, duals = state.memo.works, state.memo.duals
     works.clear()

@@ -1,9 +1,9 @@
-"""The search: bounds for all chips, then rounds of opened chips, best bound first, until no bound
-beats the best chip.
+"""The search: bounds for all chips, then rounds of evaluated chips, best bound first, until no
+bound beats the best chip.
 
     1  cheap bounds on layer times for all chips; a pilot, every k-th chip, gives a first incumbent,
        where layers need schedules by list schedules
-    2  bounds on batch time for all chips, looked at only as far as they may matter: where layers
+    2  bounds on batch time for all chips, considered only as far as they may matter: where layers
        need schedules, layers only of those pairs of graph and chip that the loads of the chip's
        parts leave a chance
     3  a round of the best bounds; then the antichain dual for every chip that may still win
@@ -58,7 +58,7 @@ Integers = NDArray[np.int64]
 PILOTS = 600
 # In larger spaces the layer times of a chunk of chips are forgotten when its bounds are there.
 LARGE = 1 << 18
-# How far above the incumbent's batch time a model's bound is worked out: one model needs less than
+# How far above the incumbent's batch time a model's bound is computed: one model needs less than
 # several.
 REACH, REACH_OF_SEVERAL = 1.25, 6.0
 
@@ -106,7 +106,7 @@ def _next(state: SearchState, count: int) -> list[int]:
 
 
 def _cuts(state: SearchState) -> list[float]:
-    """For each model the batch time up to which bounds are worked out."""
+    """For each model the batch time up to which bounds are computed."""
     best = min(
         state.evaluated.values(),
         key=lambda result: (result.score, result.chip),
@@ -149,8 +149,8 @@ def begin(
     shared: Shared | None = None,
     deadline: Deadline = NEVER,
 ) -> SearchState:
-    """A search before its first bound on batch times; ``memories`` are those that chips are opened
-    with.
+    """A search before its first bound on batch times; ``memories`` are those that chips are
+    evaluated with.
 
     ``keeps_times``: with the layer times and floors of all chips.
     """
@@ -206,7 +206,7 @@ def _bound_all(state: SearchState) -> None:
 
 
 def _by_parts(job: SearchJob) -> bool:
-    """Whether the loads of parts leave layers of chips to be looked at out; joules are those of
+    """Whether the loads of parts leave layers of chips out; joules are those of
     all."""
     graphs = [graph for task in job.models for graph in task.graphs]
     return not job.objective.needs_energy and all(counts_parts(graph) for graph in graphs)
@@ -215,7 +215,7 @@ def _by_parts(job: SearchJob) -> bool:
 def _pilot(
     state: SearchState, engine: Evaluate, journal: Journal | None, shared: Shared | None
 ) -> None:
-    """Bounds of every k-th chip; the best of them are opened for a first incumbent."""
+    """Bounds of every k-th chip; the best of them are evaluated for a first incumbent."""
     index = np.arange(0, len(state.arrays), max(1, len(state.arrays) // PILOTS))
     if state.deadline.is_set:
         first_bounds(state, index)
@@ -265,7 +265,7 @@ def _tighten(state: SearchState) -> None:
 def _rounds(
     state: SearchState, engine: Evaluate, journal: Journal | None, watch: Watch | None
 ) -> None:
-    """Rounds of opened chips until no bound beats the best one."""
+    """Rounds of evaluated chips until no bound beats the best one."""
     size, tightened = state.job.round_size, False
     while True:
         if watch is not None:
@@ -294,10 +294,11 @@ def search(
 ) -> SearchState:
     """Run a search to its gap, or to its time limit; the state holds what was found and proved.
 
-    ``space_chips`` are chips to search instead of those of the job's space, or that space in boxes with
-    other constants of its chips. With a deadline there is a design before any chip is evaluated
-    (:mod:`phaze.search.initial_incumbent`); what is found later does not depend on it. A space of
-    many chips is looked at in boxes (:mod:`phaze.search.boxes`), and what they leave is searched.
+    ``space_chips`` are chips to search instead of those of the job's space, or that space in boxes
+    with other constants of its chips. With a deadline there is a design before any chip is
+    evaluated (:mod:`phaze.search.initial_incumbent`); what is found later does not depend on it. A
+    space of many chips is searched in boxes (:mod:`phaze.search.boxes`), and what they leave is
+    searched.
     """
     deadline = after(job.limit_s) if deadline is None else deadline
     if isinstance(space_chips, BoxGrid) or (space_chips is None and is_boxed(job.space)):

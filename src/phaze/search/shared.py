@@ -3,7 +3,7 @@ answer changes.
 
 A sweep asks one study again with another value of one key. Where the graphs of its models stay,
 exact schedules that have the same operators, times and cores are solved once for all points; where
-also the axes of the space and the links stay, bounds on layer times of a chip are worked out once,
+also the axes of the space and the links stay, bounds on layer times of a chip are computed once,
 whichever points keep it. Both are looked up by everything that they depend on.
 """
 
@@ -70,7 +70,7 @@ def _filled(old: Times, fresh: Times, places: Integers, missing: Integers) -> Ti
 
 @dataclass(slots=True)
 class _Bounded:
-    """Bounds on layer times that were worked out last, of which chips and of what family."""
+    """Bounds on layer times that were computed last, of which chips and of what family."""
 
     family: tuple[object, ...] = ()
     rows: NDArray[np.void] | None = None
@@ -101,7 +101,7 @@ class _Bounded:
 
 @dataclass(slots=True)
 class Shared:
-    """What was worked out last; a value that is passed from search to search."""
+    """What was computed last; a value that is passed from search to search."""
 
     shapes: tuple[object, ...] = ()
     memo: ScheduleMemo = field(default_factory=ScheduleMemo)

@@ -1,4 +1,4 @@
-"""A search under way: the bounds of every chip, what was opened, and how far the proof is."""
+"""A search under way: the bounds of every chip, what was evaluated, and how far the proof is."""
 
 from dataclasses import dataclass, field
 
@@ -59,13 +59,13 @@ class BoxedChips:
 class SearchState:
     """A search under way.
 
-    ``rates`` are those of all memories of the job; ``memories`` are the ones that chips are opened
-    with. ``times`` by model and graph (none in a large space), ``bounds`` on batch times by model
-    [configurations, memories, chips], ``floors`` on joules [graphs, chips]. ``stopped``: the
-    deadline came before the end. ``provisional`` and ``interim`` are there only under a deadline: a
-    design for the case that no chip is evaluated in time, and bounds of all chips. ``listed`` is
-    the score of a design by list schedules: no chip above it is evaluated, and its own chip is.
-    ``shared``: what other searches of its family have worked out.
+    ``rates`` are those of all memories of the job; ``memories`` are the ones that chips are
+    evaluated with. ``times`` by model and graph (none in a large space), ``bounds`` on batch times
+    by model [configurations, memories, chips], ``floors`` on joules [graphs, chips]. ``stopped``:
+    the deadline came before the end. ``provisional`` and ``interim`` are there only under a
+    deadline: a design for the case that no chip is evaluated in time, and bounds of all chips.
+    ``listed`` is the score of a design by list schedules: no chip above it is evaluated, and its
+    own chip is. ``shared``: what other searches of its family have computed.
     """
 
     job: SearchJob
@@ -152,7 +152,7 @@ class SearchState:
         return evaluation_of(self.common(), self.item(chip), self.memo)
 
     def evaluate(self, chip: int, cut: float) -> Evaluated:
-        """A chip opened, against a cut-off."""
+        """A chip evaluated, against a cut-off."""
         return evaluate_item(self.common(), self.item(chip), cut, self.memo)
 
     @property

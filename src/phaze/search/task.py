@@ -38,7 +38,7 @@ class Training:
 
     ``zeros`` are the stages of ZeRO that plans are chosen from, ``chunks`` what interleaving may
     use beside 1 (None: all that divide the blocks), ``shards`` how many of the ranks with the same
-    weights may share out state, 0: all.
+    weights may shard state, 0: all.
     """
 
     devices: int
@@ -91,7 +91,7 @@ class Training:
 class Configuration:
     """A configuration of a model on a chip: which of its graphs (width, microbatch), whether it
     recomputes, the stages of ZeRO that its plan may run at (:func:`zero_groups`), and how many of
-    the ranks with the same weights share out state, 0: all of them."""
+    the ranks with the same weights shard state, 0: all of them."""
 
     graph: int
     recompute: RecomputeChoice
@@ -165,7 +165,7 @@ def configurations_of(
     zeros: tuple[int, ...],
     shards: tuple[int, ...] = (0,),
 ) -> tuple[Configuration, ...]:
-    """Every graph with every recompute choice, stage of ZeRO and size of a group that shares out
+    """Every graph with every recompute choice, stage of ZeRO and size of a group that shards
     state, in a fixed order."""
     return tuple(
         Configuration(*choices)
@@ -180,7 +180,7 @@ def task_of(
     graphs: Sequence[RankGraph],
     recompute: Sequence[RecomputeChoice],
 ) -> ModelTask:
-    """A model with every graph, recompute choice, stage of ZeRO and size of a group that shares out
+    """A model with every graph, recompute choice, stage of ZeRO and size of a group that shards
     state."""
     rank_graphs = tuple(graphs)
     configurations = configurations_of(
@@ -222,7 +222,7 @@ class SearchJob:
         return with_links(self.cluster, chip.links.bandwidth_bytes_per_s, of_chip=True)
 
     def memories(self, counted: bool) -> list[int]:
-        """The memories that chips are opened with: all where they count or a chip may not have
+        """The memories that chips are evaluated with: all where they count or a chip may not have
         each, else the most."""
         count = len(self.hbm_bytes)
         return list(range(count)) if counted or self.space.memory_limited else [count - 1]

@@ -2,7 +2,7 @@
 and compared.
 
 An answer names a chip, a memory and for each model a configuration of running it. Everything else
-in it follows by the plain path (:func:`phaze.search.result.answer_view`), so one value changed,
+in it follows by the reference path (:func:`phaze.search.result.answer_view`), so one value changed,
 added or left out is seen, whatever it is.
 """
 

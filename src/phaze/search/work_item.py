@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True, slots=True)
 class Common:
     """The search itself: its models on every network of the space, and the memories that chips are
-    opened with."""
+    evaluated with."""
 
     job: SearchJob
     scale: Scale
@@ -49,7 +49,7 @@ class WorkItem:
 
 
 def failed(chip: int, memory: int, bound: float, why: str) -> Evaluated:
-    """A chip that could not be opened: it keeps its bound."""
+    """A chip that could not be evaluated: it keeps its bound."""
     return Evaluated(chip, memory, float("inf"), bound, (), why)
 
 

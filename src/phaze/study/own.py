@@ -129,7 +129,7 @@ def with_tables(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def own_places(raw: Mapping[str, Any], origin: Origin) -> list[tuple[str, int | None]]:
     """The models of a study that are traced from a file, as they are opened, each with the sequence
-    asked for."""
+    requested."""
     if not isinstance(raw.get("models"), list):
         return []
     modules = [_named(entry)[1] for entry in raw["models"]]

@@ -100,8 +100,8 @@ class TrainingTable(TrainingKeys):
     icml24 what the paper did. Optimizer, precision and attention are then those of the stack, and
     ``chunks`` all that divide the blocks (if given those beside 1); ``family`` names the pipeline
     families to choose from, all that the stack runs if nothing or "best" is said. ``context`` and
-    ``expert`` are the degrees to choose from, of ranks that share a sequence or share out the
-    experts, ``shard`` how many of the ranks with the same weights may share out state (hybrid
+    ``expert`` are the degrees to choose from, of ranks that share a sequence or shard the
+    experts, ``shard`` how many of the ranks with the same weights may shard state (hybrid
     sharding), "all" if nothing is said. ``tokens`` to train on give days, device hours, USD, kWh
     and kg CO2e of each model, on ``terms``.
     """

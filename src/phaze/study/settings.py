@@ -178,7 +178,7 @@ def _chunks(table: TrainingTable, stack: Stack) -> tuple[int, ...] | None:
 
 
 def _zeros(table: TrainingTable, usual: tuple[int, ...]) -> tuple[int, ...]:
-    """The stages of ZeRO that a study allows, or those of its setting; some that share out state
+    """The stages of ZeRO that a study allows, or those of its setting; some that shard state
     where ranks do."""
     stages = usual if table.zero is None else ZEROS if table.zero == "best" else (table.zero,)
     if table.shard is None:
@@ -191,7 +191,7 @@ def _zeros(table: TrainingTable, usual: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> tuple[int, ...]:
-    """How many of the ranks with the same weights may share out state, ascending, 0: all."""
+    """How many of the ranks with the same weights may shard state, ascending, 0: all."""
     if table.shard is None:
         return (0,)
     if rules.flat_link_bytes_per_s is not None or rules.unsplit_stages:
@@ -391,7 +391,7 @@ def degrees_of(training: TrainingTable) -> Degrees:
 
 
 def _ranks(model: Model) -> int:
-    """The fewest devices that a model runs on: those of a stage, or those that share out its
+    """The fewest devices that a model runs on: those of a stage, or those that shard its
     experts."""
     return max(model.tensor * model.context, model.expert * model.expert_tensor)
 

@@ -1,7 +1,7 @@
 """Files to start from, each commented and each good as it is: ``phaze new``.
 
 A goal is a process node and the most area and power of a chip. A new chip has as many cores of one
-kind as the goal allows: the largest n whose area and design power, by the node's own technology,
+kind as the goal allows: the largest n whose area and TDP, by the node's own technology,
 are within it (:func:`chip_text`). Of nodes that have a model of clusters it is a chip of clusters,
 whose power limit sets its clock: the largest n whose die is within the area and holds at least half
 of its clock at the power.

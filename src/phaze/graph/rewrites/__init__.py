@@ -15,8 +15,8 @@ from phaze.hardware.stack import Stack
 def run_layer(
     layer: Layer, stack: Stack, precision: Precision, gradients: KnownGradients | None = None
 ) -> Layer:
-    """The layer as a stack runs it in a precision; ``gradients`` keeps operators that layers have in
-    common."""
+    """The layer as a stack runs it in a precision; ``gradients`` keeps operators that layers have
+    in common."""
     layer = unfused_softmaxes(layer, stack.softmax_matrices)
     if precision == WIDE:
         return added_inside(wide_layer(layer), max(stack.accumulation_inside, WIDE_BYTES))

@@ -134,7 +134,8 @@ def _cast(casts: _Casts, access: Access, numbers: Iterator[int], module: str) ->
 def _rewritten(
     graph: OperatorGraph, casts: _Casts, backward: bool, cast_before: Iterable[int]
 ) -> tuple[Operator, ...]:
-    """The operators of a pass with its casts; ``cast_before`` are tensors that were cast before it."""
+    """The operators of a pass with its casts; ``cast_before`` are tensors that were cast before
+    it."""
     read = frozenset(a.tensor for op in graph.operators for a in op.reads)
     done, rewritten = set(cast_before), list[Operator]()
     numbers = iter(range(max((op.id for op in graph.operators), default=0) + 1, 1 << 60))

@@ -90,7 +90,7 @@ AS_TRACED = Keeping()
 
 
 class Modes:
-    """The modes of one layer, each made when it is asked for."""
+    """The modes of one layer, each made when it is requested."""
 
     def __init__(
         self, layer: Layer, keeping: Keeping, known_regions: KnownRegions | None = None

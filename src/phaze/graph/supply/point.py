@@ -1,4 +1,4 @@
-"""Where a model is asked for: a tensor width, microbatch, sequence, kind of attention, with or
+"""Where a model is requested: a tensor width, microbatch, sequence, kind of attention, with or
 without sequence parallelism; and what is known of a model before it is traced anywhere."""
 
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ class Facts:
         return self.plan is None or bool(self.plan.get("sequence_parallel", True))
 
     def length(self, requested: int | None) -> int:
-        """The sequence to use: its own if none is asked for."""
+        """The sequence to use: its own if none is requested."""
         length = self.sequence if requested is None else requested
         if self.fixed and self.sequence == 1 != length:
             raise InputError(
@@ -123,7 +123,7 @@ def facts_of(raw: Mapping[str, Any]) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A rank that is asked for; None: width 1, microbatch 1, the model's own sequence, eager
+    """A rank that is requested; None: width 1, microbatch 1, the model's own sequence, eager
     attention, and no sequence parallelism, or all as the file of a graph has it."""
 
     tensor: int | None = None
@@ -133,5 +133,5 @@ class Rank:
     sequence_parallel: bool | None = None
 
     def stated(self) -> dict[str, Any]:
-        """What of it is asked for."""
+        """What of it is requested."""
         return {key: value for key, value in asdict(self).items() if value is not None}

@@ -2,7 +2,7 @@
 ends only those.
 
 Every process builds the model once (:mod:`phaze.graph.torch.worker`) and then traces points as they
-are asked for; the answers are the same whichever process gives them.
+are requested; the answers are the same whichever process gives them.
 """
 
 import json
@@ -124,7 +124,7 @@ class Tracer:
 
 @dataclass(slots=True)
 class Workshop:
-    """The processes that trace one model; none runs before something is asked for."""
+    """The processes that trace one model; none runs before something is requested."""
 
     model: str
     workers: int

@@ -102,7 +102,7 @@ def spread_experts(
     model: nn.Module, group: int, rank: int = 0, grouped: bool = True
 ) -> frozenset[str]:
     """Let every module of experts in ``model`` be one rank of ``group``; the names of the weights
-    that it shares out.
+    that it shards.
 
     ``grouped``: experts run as one product, which the CPU has for 16 bits only."""
     split_weights: set[str] = set()

@@ -138,7 +138,7 @@ def _kept_by_many(walk: PassWalk) -> tuple[str, ...]:
 
 
 def _unfused(fused: bool, layers: Sequence[Layer]) -> tuple[str, ...]:
-    """Said when fused attention was asked for and the model's code never calls it."""
+    """Said when fused attention was requested and the model's code never calls it."""
     kinds = {operator.kind for layer in layers for operator in layer.forward.operators}
     if not fused or "attention" in kinds:
         return ()

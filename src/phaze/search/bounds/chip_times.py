@@ -36,7 +36,7 @@ def layer_times_on(
 ) -> list[list[LayerTable]]:
     """Bounds on all layers of all models on the chips of ``index``, by model and graph.
 
-    ``wanted`` by model [graphs, chips of ``index``]: on other pairs nothing is worked out, and
+    ``wanted`` by model [graphs, chips of ``index``]: on other pairs nothing is computed, and
     seconds are infinite.
     """
     energy = space_chips.space.technology if job.objective.needs_energy else None
@@ -87,7 +87,7 @@ def open_times_on(
 ) -> tuple[list[list[LayerTable]], list[Floats]]:
     """The cheap bounds on all layers of all models on the chips of ``index``, by model and graph,
     and what no batch of a graph undercuts by peak rates and by the loads of parts, by model
-    [graphs, chips]. Where that is above a model's ``cuts_s``, the layers are not looked at, and
+    [graphs, chips]. Where that is above a model's ``cuts_s``, the layers are not considered, and
     their seconds are infinite."""
     times, floors = list[list[LayerTable]](), list[Floats]()
     for model, task in enumerate(job.models):

@@ -127,11 +127,11 @@ def model_bounds(
     """Bounds on the batch time of every configuration with layer times by graph, [configurations,
     memories, chips].
 
-    A configuration is looked at closely only on chips where its device-seconds leave it below the
+    A configuration is considered closely only on chips where its device-seconds leave it below the
     least bound of the others, unless energy counts too: on all others these are its bound, and what
     bounds a chip is the same. A chip with a configuration whose bound is below ``open_s`` is not
-    looked at any further: its bounds hold, and may be loose. Where the times of a graph are
-    infinite they were not worked out, and ``least_s`` [graphs, chips] bounds its batch.
+    considered any further: its bounds hold, and may be loose. Where the times of a graph are
+    infinite they were not computed, and ``least_s`` [graphs, chips] bounds its batch.
     """
     chips = times[0].forward_s.shape[1] if times else 0
     bounds, cuts_s = (

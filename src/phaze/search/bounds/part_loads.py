@@ -1,5 +1,5 @@
 r"""What no batch of a graph undercuts on a chip, from what its parts take: before any pass is
-looked at on the chip.
+considered on the chip.
 
 Chips are made of few parts: the 29,360 of the paper's space of 4,186 tensor and 697 vector parts.
 With L and P the seconds of a work's products (or of its vector work) on one core and on all T (or

@@ -10,7 +10,7 @@ where P is no longer than its longest stage and Q no longer than all its stages 
 left out; laps and sums are alpha and beta of its pipeline family:
 
     cheap   P = max over k of ceil(n_k / S) c_k            one of S stages holds so many layers of
-            kind k Q = sum over k of n_k c_k + (fewest layers computed again) x (least that one
+            kind k Q = sum over k of n_k c_k + (fewest layers recomputed) x (least that one
             takes) for all families at once
     cut     P = least greatest stage, Q = least sum, each over all cuts into S stages that fit,
             every stage in its fastest mode that fits: a table over closed sets and numbers for
@@ -20,7 +20,7 @@ left out; laps and sums are alpha and beta of its pipeline family:
             longer than (best - sums V - ends) / laps, as a plan with a longer one beats nothing:
             that shortens the stages, shorter stages have a greater V, and so on in turns
 
-With a recompute choice "full" every repeated layer is computed again, and c_k holds it. Layer times
+With a recompute choice "full" every repeated layer is recomputed, and c_k holds it. Layer times
 are exact, so the bound of a chip is below its batch time only by what P, Q and the ends are not
 reached by one and the same cut. Bounds are lowered by 1e-9 for the rounding of sums.
 """
@@ -37,7 +37,7 @@ from phaze.search.deadline import NEVER, Deadline
 Floats = NDArray[np.float64]
 # Bounds are lowered by this: sums of layer times in another order differ by less.
 SLACK = 1e-9
-# Chips whose best cuts are worked out in one piece, so that a deadline is seen between pieces.
+# Chips whose best cuts are computed in one piece, so that a deadline is seen between pieces.
 CUTS = 1024
 
 

@@ -210,7 +210,7 @@ def cut_floors(
     """The lesser of ``below`` and what no plan of a depth undercuts by its best cuts of every
     class, for each chip.
 
-    ``layer_s`` are [kinds, chips] without anything computed again, which takes ``mode_s`` [modes,
+    ``layer_s`` are [kinds, chips] without anything recomputed, which takes ``mode_s`` [modes,
     kinds, chips]; ``whole_s`` all layers together.
     """
     kinds, chips = layer_s.shape

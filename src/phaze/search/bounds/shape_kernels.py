@@ -22,7 +22,7 @@ class Shapes(NamedTuple):
     ``laps`` is how many times the longest stage counts, ``sums`` how many times all stages
     together: alpha and beta of the family. ``moves_s`` is the least of all transfers of a
     microbatch, ``move_s`` of one, ``waits_s`` what is not hidden of ZeRO's collectives, ``again``
-    the fewest layers that are computed again, ``pattern`` which levels its boundaries cross, of the
+    the fewest layers that are recomputed, ``pattern`` which levels its boundaries cross, of the
     stages' list of that depth. By class of the largest stage [rows, classes]: ``ends_s``
     synchronisation and tied parameters, ``step_bytes`` the optimizer's traffic.
     """

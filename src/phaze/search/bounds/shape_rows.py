@@ -36,7 +36,7 @@ from phaze.search.task import ModelTask
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# Ranks that hold the same by level, dense weights and experts, and that share out state, each once:
+# Ranks that hold the same by level, dense weights and experts, and that shard state, each once:
 # their place in a list, and a shape.
 Met = dict[tuple[tuple[int, ...], ...], tuple[int, Shape]]
 

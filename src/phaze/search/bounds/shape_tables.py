@@ -13,7 +13,7 @@ bytes of one; one of S stages holds ceil(n_k / S) of them):
     ends         (1 - h) sync_d(w_S), and Y where tied layers lie at both ends of a chain; where E
                  is that of the first stage, of the least that one has
     step         optimizer bytes of w_S, shared by the replicas under ZeRO
-    again        fewest layers computed again over all cuts into S stages that fit at z
+    again        fewest layers recomputed over all cuts into S stages that fit at z
                  (:func:`fewest_again`)
 
 There are two kinds of tables:
@@ -25,11 +25,11 @@ There are two kinds of tables:
                    number at which they fit with the most replicas of S stages, and with the
                    microbatches that are then in flight
 
-Plans of a family are told apart by their largest stage: class i has one above g_(i-1) and at most
-g_i bytes of parameters, so ends and step count its least such size, and its cuts hold no larger
-stage. Replicas with equal laps and order count with the least of each. More replicas never need
-more memory, nor do fewer microbatches in flight, so what fits at depth S is tried with the most
-replicas that it can have.
+Plans of a family are distinguished by their largest stage: class i has one above g_(i-1) and at
+most g_i bytes of parameters, so ends and step count its least such size, and its cuts hold no
+larger stage. Replicas with equal laps and order count with the least of each. More replicas never
+need more memory, nor do fewer microbatches in flight, so what fits at depth S is tried with the
+most replicas that it can have.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ PLAIN, AGAIN = 7, 5
 @dataclass(frozen=True, slots=True)
 class ShapeTables:
     """What a graph takes on no chip: its shapes over all families, how many layers of each kind it
-    has, which repeat; and those of one family, made when they are asked for, as are the stages of a
+    has, which repeat; and those of one family, made when they are requested, as are the stages of a
     depth."""
 
     shapes: Shapes
@@ -201,7 +201,7 @@ class ShapeTerms:
         return sizes / self.problem.sharing.context if stepped is None else stepped[places]
 
     def _shared(self, replicas: Integers) -> Floats:
-        """By degree, over how many ranks the update is shared out, beside those that share a
+        """By degree, over how many ranks the update is sharded, beside those that share a
         sequence."""
         if not self.problem.zero:
             return np.ones(len(replicas))
@@ -220,7 +220,7 @@ class ShapeTerms:
 
     def overall_in_memory(self, rows: Sequence[Floats]) -> Shapes:
         """Those of :meth:`overall` by depth, from 1 on, as far as a depth fits, with the layers
-        computed again."""
+        recomputed."""
         fitting = [
             depth_rows.copy() if fewest >= 0 else depth_rows[:0]
             for depth_rows, fewest in zip(rows, self.again[1:], strict=True)
@@ -345,7 +345,7 @@ def _tied(task: ModelTask, problem: PlacementProblem, width: Width) -> Floats:
 
 
 def _repeated(graph: RankGraph, problem: PlacementProblem) -> Floats:
-    """1 for kinds of layers that are computed again in a stage that recomputes, else 0."""
+    """1 for kinds of layers that are recomputed in a stage that recomputes, else 0."""
     again = 1 if problem.rules.plain_layers else 2
     return np.array([float(graph.calls.count(kind) >= again) for kind in range(len(graph.layers))])
 
@@ -391,7 +391,7 @@ def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -
         lambda: [terms.overall(s) for s in range(1, width.depth + 1)],
     )
     numbers = np.array([graph.calls.count(kind) for kind in range(len(graph.layers))], np.int64)
-    # Where the last stage never recomputes, no layer is sure to be computed again.
+    # Where the last stage never recomputes, no layer is sure to be recomputed.
     repeated = (
         _repeated(graph, problem)
         if problem.rules.last_stage_recomputes

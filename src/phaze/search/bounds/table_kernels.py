@@ -24,7 +24,7 @@ AGREEMENT = 1e-9
 class ChipFreeTable(NamedTuple):
     """What the table of a width depends on beside seconds: memory at the most replicas and at one,
     microbatches in flight by number, least alpha by stages from 1 on, numbers of unsplit stages
-    told apart, data degrees, seconds of a first stage's byte, and room for stages."""
+    distinguished, data degrees, seconds of a first stage's byte, and room for stages."""
 
     device: Room
     room: Room

@@ -32,7 +32,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class BoxQuestion:
-    """A job whose space is looked at in boxes; ``memories`` are those that chips are opened
+    """A job whose space is searched in boxes; ``memories`` are those that chips are evaluated
     with."""
 
     job: SearchJob
@@ -123,7 +123,7 @@ def box_values(
     """What no chip of the boxes of ``only`` goes below with each memory in some values of a run,
     [values, memories, boxes], each given by its rates on boxes and how models count together;
     infinite where nothing fits, and 0 for other boxes. ``reach``, of all boxes or of each: up to
-    which of the first value bounds are worked out, and below which it is enough that some memory
+    which of the first value bounds are computed, and below which it is enough that some memory
     has one."""
     hbm = [question.job.hbm_bytes[memory] for memory in question.memories]
     bounds_of_runs = np.zeros((len(measured), len(hbm), len(boxes)))

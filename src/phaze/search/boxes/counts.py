@@ -3,8 +3,8 @@ r"""How many chips a space has; of chips of cores without looking at each.
 An area is a sum in a fixed order: first what cores take, y(T, r, c, V, l, buffers), then global
 buffer, network, HBM and links, z(g, w, H, B, f). Sums of floats never fall when a term grows, so of
 the values of y in order those within the area at one z stand together, and two places found by
-halving count them (:func:`_first_above`). Cores are looked at so many at a time that memory stays
-small (:data:`CORES_AT_ONCE`). Where power or price is limited too, every combination is looked at,
+halving count them (:func:`_first_above`). Cores are considered so many at a time that memory stays
+small (:data:`CORES_AT_ONCE`). Where power or price is limited too, every combination is considered,
 as of chips of clusters (:func:`phaze.search.feasibility.left_out_of`).
 """
 

@@ -1,7 +1,7 @@
 """The chips of a space that are worth looking at one by one: all of them, or what is left by the
 walk over its boxes.
 
-Spaces with more than ``BOXED`` combinations are looked at in boxes. Their chips are then called by
+Spaces with more than ``BOXED`` combinations are searched in boxes. Their chips are then called by
 the number of their combination, the last axis running fastest, for nobody counts those before them.
 """
 
@@ -37,7 +37,7 @@ SAMPLE = 6_000
 
 
 def is_boxed(space: Space) -> bool:
-    """Whether a space is looked at in boxes."""
+    """Whether a space is searched in boxes."""
     return prod(len(axis) for axis in space.axis_points().values()) > BOXED
 
 
@@ -60,7 +60,7 @@ def chips_numbered(
 
 
 def reopened(space: Space, numbers: Integers) -> SpaceChips:
-    """The chips of a run's space: all of them, or of one that is looked at in boxes those that
+    """The chips of a run's space: all of them, or of one that is searched in boxes those that
     documents name."""
     return chips_numbered(space, numbers) if is_boxed(space) else enumerate_space(space)
 

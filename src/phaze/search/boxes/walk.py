@@ -36,7 +36,7 @@ FIRST = 1_024
 
 @dataclass(slots=True)
 class Walked:
-    """What a walk found: boxes looked at, the least bound of those pruned, combinations of pruned
+    """What a walk found: boxes considered, the least bound of those pruned, combinations of pruned
     boxes whose bound is near the best score, and places of the chips that are left, [chips,
     axes]."""
 
