@@ -124,7 +124,7 @@ MOST_COUNT = 2**40
 """A trillion of anything countable is a slip, and products of two such counts stay exact."""
 
 
-def _told(read: Callable[[str], int]) -> Callable[[Any], Any]:
+def _parsed(read: Callable[[str], int]) -> Callable[[Any], Any]:
     """A text as ``read`` has it; all else is left to the type check."""
     return lambda value: read(value) if isinstance(value, str) else value
 
@@ -150,13 +150,13 @@ def _or_text(text: str) -> WithJsonSchema:
 
 Length = Annotated[
     int,
-    BeforeValidator(_told(units.parse_length)),
+    BeforeValidator(_parsed(units.parse_length)),
     _or_text("positions of a sequence, or a text such as 32k (k = 1024)"),
     Field(gt=0, le=2**31),
 ]
 TokenCount = Annotated[
     int,
-    BeforeValidator(_told(units.parse_tokens)),
+    BeforeValidator(_parsed(units.parse_tokens)),
     _or_text("tokens, or a text such as 15T (10^12)"),
     Field(gt=0, le=2**62),
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from phaze import api
-from phaze.api.notebook import columns, facts, said, table
+from phaze.api.notebook import columns, facts, shown_pair, table
 from tests.report.runs import HOSTILE, small_run
 
 nbclient = pytest.importorskip(
@@ -89,11 +89,11 @@ def test_names_in_tables_stay_text() -> None:
 
 
 def test_a_key_says_the_unit_of_its_value() -> None:
-    assert said("batch_s", 0.25) == ("batch", "250 ms")
-    assert said("memory_bytes", 2**30) == ("memory", "1 GiB")
-    assert said("devices", 1024) == ("devices", "1,024")
-    assert said("feasible", True) == ("feasible", "yes")
-    assert said("stages", []) is None
+    assert shown_pair("batch_s", 0.25) == ("batch", "250 ms")
+    assert shown_pair("memory_bytes", 2**30) == ("memory", "1 GiB")
+    assert shown_pair("devices", 1024) == ("devices", "1,024")
+    assert shown_pair("feasible", True) == ("feasible", "yes")
+    assert shown_pair("stages", []) is None
     assert facts({"schema": "phaze.plan/1", "tensor": 2}) == {"tensor": "2"}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from phaze.api.plan_certificate import plan_independently
 from phaze.check.verdict import check
-from phaze.evaluate.repriced import UNPRICED, restated, unlike
+from phaze.evaluate.repriced import UNPRICED, repriced, unlike
 from phaze.report.progress import on_standard_error
 from tests.check.forge import Papers
 from tests.cli.fuzz_cases import PRESETS
@@ -129,7 +129,7 @@ def _with(document: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[s
 def test_every_figure_of_a_plan_is_priced_anew(proof: Path) -> None:
     """Each value of plan.json but those that are said to be unchecked: another one is seen."""
     document = json.loads((proof / "plan.json").read_text())
-    true = json.loads(json.dumps(restated(document, HEADROOM, "plan.json")))
+    true = json.loads(json.dumps(repriced(document, HEADROOM, "plan.json")))
     assert list(unlike(document, true, document["batch_s"])) == []
     stated = {key: value for key, value in document.items() if key in true}
     assert {

@@ -12,8 +12,8 @@ from phaze.errors import InfeasibleError, InputError
 from phaze.evaluate.recomputing import (
     KNOWN,
     joined,
-    mode_asked,
     mode_given,
+    mode_named,
     parts_of,
     stack_recomputing,
 )
@@ -69,7 +69,7 @@ def test_every_second_block_takes_half_of_a_full_recompute() -> None:
 def test_a_list_and_its_name_are_the_same_mode() -> None:
     assert priced(["mlp", "layernorm"]) == priced("layernorm+mlp")
     assert (
-        mode_asked("mlp,layernorm", "--recompute")
+        mode_named("mlp,layernorm", "--recompute")
         == joined(["mlp", "layernorm"])
         == "layernorm+mlp"
     )
@@ -89,7 +89,7 @@ def test_a_module_that_the_stack_cannot_recompute_is_refused() -> None:
     with pytest.raises(InputError, match="torchtitan cannot recompute 'mlp'"):
         priced(["mlp"], "torchtitan")
     with pytest.raises(InputError, match="way to recompute"):
-        mode_asked("mpl", "--recompute")
+        mode_named("mpl", "--recompute")
 
 
 def test_a_named_mode_is_offered_alone_and_best_offers_the_stacks_own() -> None:

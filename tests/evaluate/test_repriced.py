@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from phaze.evaluate.repriced import restated
+from phaze.evaluate.repriced import repriced
 
 ANSWER = Path(__file__).parent.parent / "golden" / "answers" / "plan-interleaved" / "answer.json"
 
@@ -11,7 +11,7 @@ ANSWER = Path(__file__).parent.parent / "golden" / "answers" / "plan-interleaved
 def test_a_plan_whose_stages_recompute_in_other_modes_is_priced_anew() -> None:
     document = json.loads(ANSWER.read_text(encoding="utf-8"))
     document["stages"][1]["recompute"] = "full"
-    again = restated(document, 0.06, "plan.json")
+    again = repriced(document, 0.06, "plan.json")
     assert [stage["recompute"] for stage in again["stages"][:3]] == [
         "selective",
         "full",

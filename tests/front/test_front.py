@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from phaze.errors import InputError
 from phaze.front.certificate import closed_units, gap_of, gap_of_ways, listed_of, proofs
 from phaze.front.ending import Ending
-from phaze.front.metrics import METRICS, RequestedMetrics, asked_of
+from phaze.front.metrics import METRICS, RequestedMetrics, metrics_of
 from phaze.front.order import beaten, steps, undominated
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
@@ -123,7 +123,7 @@ def test_a_front_is_what_brute_force_finds(seed: int) -> None:
     }
     for of in FRONTS:
         for limit, inside in limits.items():
-            found = found_by(job, asked_of(of, [limit] if limit else []))
+            found = found_by(job, metrics_of(of, [limit] if limit else []))
             assert rounded(found.archive.values[: len(of)]) == rounded(
                 brute(designs, of, inside)
             ), (of, limit)
@@ -160,7 +160,7 @@ def test_any_small_space(
     job = made_job((task,), global_buffer=["4 MiB"], **axes)
     designs = every_design(job)
     limit = float(np.quantile(designs["power"], share))
-    found = found_by(job, asked_of(of, [f"power={limit!r}"]))
+    found = found_by(job, metrics_of(of, [f"power={limit!r}"]))
     inside = designs["power"] <= limit * (1 + 1e-9)
     assert rounded(found.archive.values[: len(of)]) == rounded(brute(designs, of, inside))
 
@@ -170,7 +170,7 @@ def test_any_small_space(
 )
 def test_every_design_is_the_best_within_its_own_limits(of: tuple[str, ...]) -> None:
     job = made_job((made_task(7),))
-    asked = asked_of(of)
+    asked = metrics_of(of)
     found, own = found_by(job, asked), job_for(job, asked)
     assert found.archive.values.shape[1] > 2
     for column in found.archive.values.T:
@@ -186,7 +186,7 @@ def test_every_design_is_the_best_within_its_own_limits(of: tuple[str, ...]) -> 
 
 def test_several_models_are_weighed_by_their_mean() -> None:
     job = made_job((made_task(5, microbatches=(1,)), made_task(6, microbatches=(1,))), lanes=[16])
-    asked = asked_of("throughput,price")
+    asked = metrics_of("throughput,price")
     found, own = found_by(job, asked), job_for(job, asked)
     opened, scale = enumerate_space(job.space), scale_for(own)
     rows = []
@@ -205,7 +205,7 @@ def test_several_models_are_weighed_by_their_mean() -> None:
 def test_workers_change_nothing() -> None:
     job = made_job((made_task(9),))
     for of in ("throughput,area", "throughput,carbon"):
-        one, three = (found_by(job, asked_of(of), count) for count in (1, 3))
+        one, three = (found_by(job, metrics_of(of), count) for count in (1, 3))
         assert one.evaluated == three.evaluated
         assert one.archive.values.tobytes() == three.archive.values.tobytes()
         assert one.archive.numbers.tolist() == three.archive.numbers.tolist()
@@ -213,7 +213,7 @@ def test_workers_change_nothing() -> None:
 
 def test_a_gap_opens_less_and_says_how_far_it_may_be_off() -> None:
     job = made_job((made_task(11),))
-    asked = asked_of("throughput,energy,area")
+    asked = metrics_of("throughput,energy,area")
     exact, near = found_by(job, asked), found_by(replace(job, gap=0.1), asked)
     assert len(near.evaluated) <= len(exact.evaluated)
     assert gap_of(listed_of(exact)) == 0.0
@@ -231,7 +231,7 @@ def test_a_larger_space_is_never_worse(seed: int, of: tuple[str, ...]) -> None:
     task = made_task(seed, microbatches=(1,))
     few = made_job((task,), tensor_cores=[1, 8], lanes=[16], global_buffer=["2 MiB"])
     more = made_job((task,), tensor_cores=[1, 4, 8], lanes=[16, 64], global_buffer=["2 MiB"])
-    small, large = (found_by(job, asked_of(of)).archive.values for job in (few, more))
+    small, large = (found_by(job, metrics_of(of)).archive.values for job in (few, more))
     for column in small[: len(of)].T:
         assert (large[: len(of)] <= column[:, None] * (1 + 2e-9)).all(axis=0).any()
 
@@ -274,14 +274,14 @@ def test_the_undominated_are_one_set_in_any_order(
 )
 def test_bad_questions_are_one_sentence(of: str, within: tuple[str, ...], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        asked_of(of, within)
+        metrics_of(of, within)
 
 
 @pytest.mark.parametrize("of", [("throughput", "area"), ("throughput", "energy", "area")])
 def test_a_front_out_of_time_before_its_bounds_has_designs_and_says_that_all_else_is_open(
     of: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job, asked = small_job(3), asked_of(of, [])
+    job, asked = small_job(3), metrics_of(of, [])
     own, never = job_for(job, asked), Deadline(monotonic() + 1e6)
     whole = found_by(job, asked)
     in_time = front(own, asked, scales_for(own, asked), workers(1), deadline=never, ending=Ending())

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from phaze.errors import InfeasibleError
 from phaze.front.folder import front_in
-from phaze.front.metrics import RequestedMetrics, asked_of
+from phaze.front.metrics import RequestedMetrics, metrics_of
 from phaze.front.order import undominated
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
@@ -115,7 +115,7 @@ def _check(job: SearchJob, *fronts: tuple[tuple[str, ...], tuple[str, ...]]) -> 
     if not any(all(own) for own in every.values()):
         return
     for of, within in fronts:
-        asked = asked_of(of, within)
+        asked = metrics_of(of, within)
         found = _found(job, asked)
         assert rounded(found.archive.values[: len(of)]) == _by_brute_force(job, asked, every), (
             of,
@@ -189,7 +189,7 @@ def test_several_models_in_several_metrics_of_a_run(mean: Mean) -> None:
         tasks, tensor_cores=[1, 8], vector_cores=[1], lanes=[16], global_buffer=["2 MiB"], rows=[32]
     )
     job = replace(job, objective=Objective(mean=mean))
-    carbon = float(np.median(_found(job, asked_of("throughput,carbon")).archive.values[1]))
+    carbon = float(np.median(_found(job, metrics_of("throughput,carbon")).archive.values[1]))
     _check(job, *((of, ()) for of in SEVERAL), (("throughput", "area"), (f"carbon={carbon!r}",)))
 
 
@@ -208,8 +208,8 @@ def test_a_unit_is_finished_in_one_opening(tmp_path: Path) -> None:
     job = made_job(
         (task,), tensor_cores=[1, 8], vector_cores=[1], lanes=[16], global_buffer=["2 MiB"]
     )
-    joules = np.sort(_found(job, asked_of("throughput,energy")).archive.values[1])
-    asked = asked_of("throughput,area", [f"energy={float(joules[len(joules) // 2])!r}"])
+    joules = np.sort(_found(job, metrics_of("throughput,energy")).archive.values[1])
+    asked = metrics_of("throughput,area", [f"energy={float(joules[len(joules) // 2])!r}"])
     done = front_in(tmp_path / "run", Papers(""), job, asked)
     metrics = [one["metrics"] for one in done.document["points"]]
     values = np.array([[task.training.batch / own["throughput"], own["area"]] for own in metrics])
@@ -220,7 +220,7 @@ def test_a_unit_is_finished_in_one_opening(tmp_path: Path) -> None:
 def test_workers_change_nothing_of_several_models() -> None:
     tasks = tuple(cluster_task(model, widths=(2,), microbatches=(1,)) for model in ("gpt", "llama"))
     job = cluster_job(tasks, rows=[16])
-    one, two = (_found(job, asked_of("throughput,energy,area"), count) for count in (1, 2))
+    one, two = (_found(job, metrics_of("throughput,energy,area"), count) for count in (1, 2))
     assert one.evaluated == two.evaluated
     assert one.archive.values.tobytes() == two.archive.values.tobytes()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from phaze.check import boxes as checked_boxes
 from phaze.front import boxed, run
-from phaze.front.metrics import RequestedMetrics, asked_of
+from phaze.front.metrics import RequestedMetrics, metrics_of
 from phaze.front.run import front, job_for, scales_for
 from phaze.front.state import FrontState
 from phaze.search.boxes import opening
@@ -63,7 +63,7 @@ def _named(state: FrontState) -> list[tuple[Any, ...]]:
 
 
 def _check(job: SearchJob, of: tuple[str, ...], within: list[str]) -> None:
-    asked = asked_of(of, within)
+    asked = metrics_of(of, within)
     every, some = _found(job, asked, False), _found(job, asked, True)
     assert some.chips.total == len(enumerate_space(job.space)) or not len(some.archive.numbers)
     assert not some.alive.any()
@@ -129,7 +129,7 @@ def test_no_design_of_the_coarse_grid_is_needed(
 ) -> None:
     """Limits that nothing of the coarse grid is within: what is left of the space has the front."""
     job = small_job(1)
-    every = _found(job, asked_of(of, []), False)
+    every = _found(job, metrics_of(of, []), False)
     row = every.metrics.measured.index(every.metrics.runs[0])
     best = 64 / float(every.archive.values[row].min()) * (1 - 1e-6)
     _check(job, of, [f"throughput={best!r}"])
@@ -217,7 +217,7 @@ def test_a_front_out_of_time_before_its_boxes_says_that_all_else_is_open(
 def test_boxes_are_open_where_the_designs_that_closed_them_were_not_evaluated_again(
     small_boxes: None, coarse_grid: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job, asked = made_job((made_task(5),)), asked_of(("throughput", "area"), [])
+    job, asked = made_job((made_task(5),)), metrics_of(("throughput", "area"), [])
     whole = _found(job, asked, True)
     assert whole.boxed.chips > 0 and whole.boxed.pruned
     wanted, opening_units = len(whole.chips), run._open

@@ -17,7 +17,7 @@ from phaze.schedule.key import canonical
 from phaze.schedule.order import bits, closure, contract, series, topological
 from phaze.schedule.part import MOST_UNITS, Component, part_of
 from phaze.schedule.problem import ScheduledOperator, ScheduleProblem, find_cycle
-from phaze.schedule.solve import Known, solve
+from phaze.schedule.solve import PartMemo, solve
 from tests.schedule.cases import OPTIMA, problem_of, random_problem
 
 SMALL: dict[str, Any] = {
@@ -219,7 +219,7 @@ def test_keys_tell_different_problems_apart() -> None:
 
 
 def test_a_known_answer_is_found_again() -> None:
-    known: Known = {}
+    known: PartMemo = {}
     for seed in range(25):
         problem = random_problem(seed, 9)
         first = solve(problem, parts=known)

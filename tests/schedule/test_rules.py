@@ -17,7 +17,7 @@ from phaze.schedule.order import contract, series
 from phaze.schedule.part import in_turn, part_of
 from phaze.schedule.problem import Schedule, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import RULE, Rules
-from phaze.schedule.solve import Known, SchedulingLimits, solve, solve_part
+from phaze.schedule.solve import PartMemo, SchedulingLimits, solve, solve_part
 from tests.check.documents import faults
 from tests.schedule.cases import brute_force, brute_force_with_memory, ruled_problem
 
@@ -132,7 +132,7 @@ def test_more_bandwidth_never_slows() -> None:
 
 
 def test_components_that_differ_in_memory_alone_have_their_own_keys_and_answers() -> None:
-    known: Known = {}
+    known: PartMemo = {}
     for memory, length in ((0.0, 3.0), (3.0, 6.0), (2.0, 4.0)):
         operators = tuple(
             ScheduledOperator(c, "tensor" if c == "a" else "vector", 3.0, 3.0, hbm_s=memory)

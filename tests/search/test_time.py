@@ -14,7 +14,7 @@ from phaze.front.answer import front_document
 from phaze.front.certificate import closed_units
 from phaze.front.ending import Ending
 from phaze.front.folder import FRONT, front_in
-from phaze.front.metrics import asked_of
+from phaze.front.metrics import metrics_of
 from phaze.front.run import front, job_for, scales_for
 from phaze.search import baseline, engine
 from phaze.search.baseline import scale_for
@@ -183,7 +183,7 @@ def test_a_search_stopped_at_any_moment_claims_no_more_than_it_proved(kind: Kind
 def test_a_front_under_a_limit_states_designs_as_they_come_and_keeps_what_its_end_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked, moment = asked_of("throughput,area"), iter(range(1_000_000))
+    asked, moment = metrics_of("throughput,area"), iter(range(1_000_000))
     job, limit = job_for(replace(small_job(3), round_size=1), asked), after(3600.0)
     monkeypatch.setattr(
         import_module("phaze.front.ending"), "monotonic", lambda: float(next(moment))
@@ -208,7 +208,7 @@ def test_a_front_under_a_limit_states_designs_as_they_come_and_keeps_what_its_en
 def test_a_front_stopped_at_any_moment_goes_on_to_the_same_bytes(
     of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, job = asked_of(of), replace(small_job(3), round_size=1)
+    asked, job = metrics_of(of), replace(small_job(3), round_size=1)
     clock = Counted(1_000_000)
     monkeypatch.setattr(import_module("phaze.front.folder"), "after", lambda _: clock)
     whole = front_in(tmp_path / "whole", Papers(""), job, asked)

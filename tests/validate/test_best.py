@@ -3,7 +3,7 @@
 import pytest
 
 from phaze.evaluate.memo import Memo
-from phaze.validate.best import beside, best_document, jobs_of
+from phaze.validate.best import best_beside, best_document, jobs_of
 from phaze.validate.rows import MeasuredRun, read_rows
 from tests.validate.test_rows import HEADER, changed
 
@@ -28,7 +28,7 @@ def test_a_job_is_its_fastest_run() -> None:
 def test_no_run_of_the_searched_space_beats_the_best_plan(mode: str) -> None:
     header, line = changed(**{**TINY, "recompute": mode}).splitlines()
     (row,) = read_rows(f"{header},chunks\n{line},1", "mine.csv")
-    found = beside(row, "calibrated", Memo())
+    found = best_beside(row, "calibrated", Memo())
     assert found.gain is not None
     assert found.gain >= -1e-12
     (said,) = best_document([found])
@@ -47,7 +47,7 @@ def test_the_microbatch_of_the_run_is_searched_too() -> None:
     }
     header, line = changed(**{**TINY, **cells}).splitlines()
     (row,) = read_rows(f"{header},chunks\n{line},1", "mine.csv")
-    found = beside(row, "calibrated", Memo())
+    found = best_beside(row, "calibrated", Memo())
     assert found.gain is not None and found.gain >= -1e-12
     assert found.best is not None and found.best.microbatch == 3
 
@@ -57,5 +57,5 @@ def test_a_job_that_fits_nowhere_has_no_best_plan() -> None:
         changed(hidden="16384", layers="64", devices="1", tensor="1", pipeline="1", data="1"),
         "m.csv",
     )
-    found = beside(row, "calibrated", Memo())
+    found = best_beside(row, "calibrated", Memo())
     assert (found.best, found.best_s, found.gain) == (None, None, None)

@@ -146,7 +146,7 @@ def requested_study(
     else:
         raw, origin = read_study(str(study))
         origin = replace(origin, allow_code=allow_code)
-    return with_settings(raw, settings), origin.given(given_paths(settings))
+    return with_settings(raw, settings), origin.trusting(given_paths(settings))
 
 
 def traced(

@@ -23,7 +23,7 @@ UNITS: Mapping[str, Unit] = MappingProxyType(
 )
 
 
-def said(key: str, value: Any) -> tuple[str, str] | None:
+def shown_pair(key: str, value: Any) -> tuple[str, str] | None:
     """A key and its value as a person reads them; None for what is no single value."""
     if isinstance(value, bool):
         return key.replace("_", " "), "yes" if value else "no"
@@ -40,7 +40,9 @@ def said(key: str, value: Any) -> tuple[str, str] | None:
 def facts(document: Mapping[str, Any]) -> dict[str, str]:
     """The single values of a document, in its order."""
     return dict(
-        row for row in (said(key, value) for key, value in document.items()) if row is not None
+        row
+        for row in (shown_pair(key, value) for key, value in document.items())
+        if row is not None
     )
 
 
@@ -56,7 +58,7 @@ def table(rows: Mapping[str, str], title: str) -> str:
 def columns(rows: Sequence[Mapping[str, Any]], title: str) -> str:
     """Rows with the same keys, one column each."""
     shown = [
-        dict(pair for pair in (said(k, v) for k, v in row.items()) if pair is not None)
+        dict(pair for pair in (shown_pair(k, v) for k, v in row.items()) if pair is not None)
         for row in rows
     ]
     head = "".join(f"<th>{escape(name)}</th>" for name in shown[0])

@@ -184,12 +184,12 @@ def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     from phaze.documents import digest, plain_value
     from phaze.errors import PhazeError
     from phaze.evaluate.job_file import reopened
-    from phaze.evaluate.repriced import UNPRICED, restated, unlike
+    from phaze.evaluate.repriced import UNPRICED, repriced, unlike
 
     problem = json.loads((folder / "problem.json").read_text())
     try:
         chip = digest(plain_value(reopened(document, PLAN).setting.chip))
-        true = restated(document, problem["models"][0]["training"]["headroom"], PLAN)
+        true = repriced(document, problem["models"][0]["training"]["headroom"], PLAN)
     except PhazeError as fault:
         if (gone := _missing(document["job"])) is None:
             return [f"{PLAN}: its plan cannot be priced anew ({fault})"], ""

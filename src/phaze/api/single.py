@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from phaze.placement.plan import Plan
     from phaze.placement.problem import PlacementProblem
     from phaze.report.progress import Progress
-    from phaze.schedule.solve import Known
+    from phaze.schedule.solve import PartMemo
 
 Sources = Source | Sequence[Source]
 T = TypeVar("T")
@@ -166,7 +166,7 @@ def schedule(
         raise InputError("schedule", "give either files of operators or --model", remedy)
     with on_standard_error() as progress:
         progress.step("phaze schedule")
-        memo: Known = {}
+        memo: PartMemo = {}
         if operators:
             answers, documents = _each(
                 operators,
@@ -195,7 +195,7 @@ def schedule(
 
 
 def _layer_schedules(
-    options: ScheduleOptions, memo: "Known", progress: "Progress"
+    options: ScheduleOptions, memo: "PartMemo", progress: "Progress"
 ) -> list[Answered]:
     """The passes of a layer of a model on a chip, each scheduled."""
     from phaze.evaluate.pass_schedule import PASSES, layer_passes, setting_of
@@ -251,7 +251,7 @@ def _layer_schedules(
 
 
 def _scheduled(
-    source: Source, scheduler: Literal["exact", "list", "cpsat", "ilp"], memo: "Known"
+    source: Source, scheduler: Literal["exact", "list", "cpsat", "ilp"], memo: "PartMemo"
 ) -> Answered:
     from phaze.documents import check
     from phaze.schedule.files import OperatorsFile, load_problem

@@ -161,7 +161,7 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
         from dataclasses import replace
 
         from phaze.front.folder import front_in
-        from phaze.front.metrics import asked_of
+        from phaze.front.metrics import metrics_of
         from phaze.hardware.write import toml_text
         from phaze.search.deadline import left_of
         from phaze.study.load import question_of, study_of
@@ -177,7 +177,7 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
         )
         progress.step("loading the models' graphs")
         checked = study_of(raw, origin.where)
-        weighed = asked_of(options["of"], options["within"])
+        weighed = metrics_of(options["of"], options["within"])
         folder, temporary = folder_of(options["out"], checked.name)
         question = question_of(checked, reader=origin.reader).fronted(weighed.document())
         job = replace(question.job, limit_s=left_of(options["time"], began))

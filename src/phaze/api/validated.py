@@ -46,7 +46,7 @@ def runs_validated(sets: "Sets", basis: "Basis", every: bool, progress: "Progres
 def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Answer:
     """The best plan of every job beside the one that was run."""
     from phaze.evaluate.memo import Memo
-    from phaze.validate.best import beside, best_document, priced_jobs
+    from phaze.validate.best import best_beside, best_document, priced_jobs
 
     memo = Memo()
     priced = {name: priced_jobs(rows) for name, _, rows in sets}
@@ -54,7 +54,7 @@ def best_validated(sets: "Sets", basis: "Basis", progress: "Progress") -> Answer
     compared = []
     for done, (name, row) in enumerate(jobs):
         progress.count(done, len(jobs), "planning jobs")
-        compared.append((name, beside(row, basis, memo)))
+        compared.append((name, best_beside(row, basis, memo)))
     titles = {name: title for name, title, _ in sets}
     by_set = {name: [job for set_name, job in compared if set_name == name] for name in titles}
     document = {
@@ -102,9 +102,9 @@ def rediscovery_validated() -> Answer:
     from rich.console import Console
     from rich.progress import track
 
-    from phaze.study.rediscovery import asked, rediscovered, rediscovery_document
+    from phaze.study.rediscovery import rediscovered, rediscovery_document, rows_to_search
 
-    bar = track(asked(), "Searching", console=Console(stderr=True), transient=True)
+    bar = track(rows_to_search(), "Searching", console=Console(stderr=True), transient=True)
     document = rediscovery_document([rediscovered(chip, model) for chip, model in bar])
 
     return Answer(

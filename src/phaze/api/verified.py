@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from phaze.api.plan_certificate import plan_independently
 from phaze.api.values import Answer, sheet
-from phaze.api.verify_certificate import NOT_COVERED, asked_otherwise, independently
+from phaze.api.verify_certificate import NOT_COVERED, independently, other_question
 from phaze.api.verify_front import front_independently
 from phaze.api.verify_larger import larger_verified
 from phaze.api.verify_sweep import sweep_verified
@@ -56,7 +56,7 @@ def _document(path: Path, schema: str, needed: Mapping[str, type]) -> tuple[dict
     return raw, text
 
 
-def _said(run: str, verdict: "Verdict", wrong: list[str], gap: float | None) -> list[str]:
+def _sentences(run: str, verdict: "Verdict", wrong: list[str], gap: float | None) -> list[str]:
     """The verdict in words; ``gap`` is that of a search, None of a plan."""
     if wrong:
         return [f"{run} does not hold: {wrong[0]}"]
@@ -95,7 +95,10 @@ def _checked(
     }
 
     gap = float(result["certificate"]["gap"]) if result else None
-    lines = [*_said(run, verdict, wrong, gap), *([unchecked] if unchecked and not wrong else [])]
+    lines = [
+        *_sentences(run, verdict, wrong, gap),
+        *([unchecked] if unchecked and not wrong else []),
+    ]
     shown = sheet("phaze.report.verify_sheet", "verdict_sections", document, lines)
     return Answer(document, shown, exit_code=1 if wrong else NOT_COVERED if verdict.missing else 0)
 
@@ -166,5 +169,5 @@ def verified(
         verdict, wrong = independently(run, quick, result, text, progress)
     if study is not None and not wrong:
         front = {"of": result["of"], "within": result["within"]} if kind == "front.json" else None
-        wrong = asked_otherwise(folder, study, allow_code, front)
+        wrong = other_question(folder, study, allow_code, front)
     return _checked(run, verdict, wrong, result, UNCHECKED[kind])

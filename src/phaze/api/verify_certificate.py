@@ -16,7 +16,7 @@ NOT_COVERED = 3
 READING = (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError)
 
 
-def asked_otherwise(
+def other_question(
     folder: Path, study: str, allow_code: bool, front: dict[str, Any] | None = None
 ) -> list[str]:
     """What of a run's problem is not what a study asks, whose code runs only if ``allow_code``;

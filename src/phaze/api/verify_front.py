@@ -32,7 +32,7 @@ class FrontFolder:
         import numpy as np
 
         from phaze.front.measures import measures_of
-        from phaze.front.metrics import asked_of
+        from phaze.front.metrics import metrics_of
         from phaze.front.reference import ReferenceFront
         from phaze.front.run import job_for, memories_of, scales_for
         from phaze.search.boxes.opening import reopened
@@ -41,7 +41,7 @@ class FrontFolder:
 
         if not self.reference:
             limits = [f"{name}={value!r}" for name, value in self.document["within"].items()]
-            metrics = asked_of(self.document["of"], limits)
+            metrics = metrics_of(self.document["of"], limits)
             job = job_for(question_in(self.folder, metrics.document()).job, metrics)
             scales, memories = scales_for(job, metrics), tuple(memories_of(job, metrics))
             called = [point["chip"]["number"] for point in self.document["points"]]

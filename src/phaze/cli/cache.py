@@ -9,7 +9,7 @@ from phaze.report.sections import Notes, Section, Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from phaze.graph.supply.cache import Kept
+    from phaze.graph.supply.cache import CacheEntry
 
 Clear = Annotated[bool, Option("Remove all cached graphs.")]
 
@@ -35,7 +35,7 @@ def cache(clear: Clear = False) -> Answer:
     return Answer(document, lambda: _sections(str(graphs.folder), entries, removed))
 
 
-def _sections(folder: str, entries: "Sequence[Kept]", removed: int | None) -> list[Section]:
+def _sections(folder: str, entries: "Sequence[CacheEntry]", removed: int | None) -> list[Section]:
     if removed is not None:
         return [Notes([f"{removed:,} files removed"], folder)]
     if not entries:

@@ -36,7 +36,7 @@ def _unnamed() -> None:
     imported."""
 
 
-def made(name: str) -> "Callable[..., None] | typer.Typer":
+def command_named(name: str) -> "Callable[..., None] | typer.Typer":
     """The command of a name, or the application of one that has commands of its own."""
     listed = COMMANDS.get(name, Command(name, ""))
     if listed.help:
@@ -46,7 +46,7 @@ def made(name: str) -> "Callable[..., None] | typer.Typer":
 
 
 def _add(app: typer.Typer, listed: Command, panel: str) -> None:
-    made_of = made(listed.name)
+    made_of = command_named(listed.name)
     if isinstance(made_of, typer.Typer):
         app.add_typer(made_of, name=listed.name, rich_help_panel=panel, short_help=listed.gives)
         return
@@ -75,7 +75,7 @@ def application(names: Container[str] | None = None) -> typer.Typer:
                 )
     for name in HIDDEN:
         if names is None or name in names:
-            hidden = made(name)
+            hidden = command_named(name)
             assert not isinstance(hidden, typer.Typer)
             app.command(name, hidden=True)(hidden)
     return app

@@ -46,7 +46,7 @@ class Panel:
 
 # A value of Python keeps its folder as long as it lives, and a process that Python starts runs the
 # script that started it again; commands name a folder and use every core.
-def _kept(folder: str) -> Mapping[str, Any]:
+def _in_folder(folder: str) -> Mapping[str, Any]:
     return MappingProxyType({"out": folder, "workers": 0})
 
 
@@ -98,7 +98,7 @@ Examples: phaze search --model llama3-8b ·
 phaze search --model bert-large --rules icml24 ·
 phaze search study.toml --engine ray ·
 phaze search study.toml --batch 4M-tokens --tokens 2T --out runs/priced""",
-                _kept("runs/{name}"),
+                _in_folder("runs/{name}"),
                 PAGE,
             ),
             Command(
@@ -111,7 +111,7 @@ a step). A stopped front resumes with the same command.
 
 Examples: phaze front --model llama3-8b --of throughput,price ·
 phaze front study.toml --of throughput,carbon,price --within power=300""",
-                _kept("runs/{name}-front"),
+                _in_folder("runs/{name}-front"),
                 PAGE,
             ),
             Command(
@@ -124,7 +124,7 @@ A stopped sweep resumes with the same command; phaze plan --over sweeps plans on
 Examples: phaze sweep --model llama3-8b --over budget.power=400..700 ·
 phaze sweep study.toml --over training.devices=64,256,1024 ·
 phaze sweep --model bert-large --rules icml24 --over cluster.link_bytes_per_s=1e9..1e12 --points 4""",
-                _kept("runs/{name}-sweep"),
+                _in_folder("runs/{name}-sweep"),
                 PAGE,
             ),
             Command("new", "a commented study, space, chip, cluster, stack or model file"),

@@ -25,7 +25,7 @@ from phaze.hardware.formats import PLAIN, Precision
 from phaze.hardware.stack import Stack
 from phaze.placement.machine import Machine
 from phaze.schedule.problem import Schedule, ScheduleProblem
-from phaze.schedule.solve import Known, KnownPart, Scheduler, SchedulingLimits
+from phaze.schedule.solve import KnownPart, PartMemo, Scheduler, SchedulingLimits
 from phaze.schedule.solved import SolvedSchedules
 
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ class SchedulingEffort:
 
     limits: SchedulingLimits | None = None
     scheduler: Scheduler = "exact"
-    parts: Known | None = field(default=None, compare=False, repr=False)
+    parts: PartMemo | None = field(default=None, compare=False, repr=False)
     solved: SolvedSchedules | None = field(default=None, compare=False, repr=False)
 
 

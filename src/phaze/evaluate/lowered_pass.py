@@ -52,7 +52,7 @@ from phaze.schedule.bounds import BOUNDS, Bound, chip_bounds
 from phaze.schedule.order import Order, contract, series
 from phaze.schedule.problem import Schedule, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import Rule
-from phaze.schedule.solve import Known, Scheduler, SchedulingLimits, solve
+from phaze.schedule.solve import PartMemo, Scheduler, SchedulingLimits, solve
 from phaze.schedule.solved import SolvedSchedules
 
 Floats = NDArray[np.float64]
@@ -290,7 +290,7 @@ class LoweredPass:
         times: Times,
         chip: int,
         limits: SchedulingLimits | None = None,
-        parts: Known | None = None,
+        parts: PartMemo | None = None,
         scheduler: Scheduler = "exact",
         solved: SolvedSchedules | None = None,
     ) -> Schedule:
@@ -303,7 +303,7 @@ class LoweredPass:
         self,
         times: Times,
         limits: SchedulingLimits | None = None,
-        parts: Known | None = None,
+        parts: PartMemo | None = None,
         proved: bool = False,
         scheduler: Scheduler = "exact",
         solved: SolvedSchedules | None = None,

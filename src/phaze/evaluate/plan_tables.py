@@ -30,7 +30,7 @@ class Loose(Document):
     )
 
 
-class StageTable(Loose):
+class PlanStageTable(Loose):
     """A stage: its layers, devices, times and memory."""
 
     layers: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)]
@@ -57,7 +57,7 @@ class PlanTable(AnswerPlanKeys, Loose):
     expert_tensor: Count = 1
     exchange_s: NonNegative = 0.0
     expert_nodes: Count = 1
-    stages: Annotated[list[StageTable], Field(min_length=1)]
+    stages: Annotated[list[PlanStageTable], Field(min_length=1)]
     breakdown: dict[str, Number]
 
     @model_validator(mode="after")

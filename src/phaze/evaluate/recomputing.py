@@ -61,7 +61,7 @@ def mode_given(value: Any) -> Any:
     return joined(parts)
 
 
-def mode_asked(text: str, where: str) -> str:
+def mode_named(text: str, where: str) -> str:
     """A mode of a command line, modules joined by commas or +, as its name."""
     if text in (*MODES, BEST):
         return text

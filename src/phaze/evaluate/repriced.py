@@ -34,7 +34,7 @@ UNPRICED = (
 APART = ("lower_bound_s", "approximations")
 
 
-def restated(document: Mapping[str, Any], headroom: float, where: str) -> dict[str, Any]:
+def repriced(document: Mapping[str, Any], headroom: float, where: str) -> dict[str, Any]:
     """What a plan's document says of its plan, priced anew; an InputError where its job cannot be
     opened."""
     plan_job = reopened(document, where)

@@ -19,7 +19,7 @@ from phaze.evaluate.parallel_rank import (
     usual_expert_degrees,
 )
 from phaze.evaluate.plan import Choosing, PlanRequest, choices
-from phaze.evaluate.recomputing import mode_asked, require_host, stack_recomputing
+from phaze.evaluate.recomputing import mode_named, require_host, stack_recomputing
 from phaze.evaluate.training_run import Budget
 from phaze.graph.ir import Attention, Model
 from phaze.graph.mixture import experts_of
@@ -207,7 +207,7 @@ def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
     """The request with every name looked up; a model that is not built in is traced, and ``watch``
     sees how far."""
     _require_ranges(job)
-    recompute = mode_asked(job.recompute, "--recompute")
+    recompute = mode_named(job.recompute, "--recompute")
     setting, supply = _setting(job, recompute), _supply(job)
     stack = setting.stack
     widths = job.tensor or supply.facts.widths

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from phaze.evaluate.recomputing import mode_asked
+from phaze.evaluate.recomputing import mode_named
 from phaze.evaluate.request import ATTENTIONS, Job
 from phaze.graph.ir import Attention
 from phaze.options.keys import RestrictedKeys
@@ -33,7 +33,7 @@ def restrictions_of(job: Job) -> dict[str, Any]:
     stated = {key: getattr(job, key) for key in RestrictedTable.model_fields}
     stated = {key: value for key, value in stated.items() if value != getattr(usual, key)}
     if "recompute" in stated:
-        stated["recompute"] = mode_asked(job.recompute, "--recompute")
+        stated["recompute"] = mode_named(job.recompute, "--recompute")
     if "attention" in stated:
         stated["attention"] = ATTENTIONS if job.attention == "best" else (job.attention,)
     if "best" in (job.family or ()):

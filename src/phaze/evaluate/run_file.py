@@ -203,7 +203,7 @@ def _graph_file(run: RunFile) -> Model:
     return model
 
 
-def _at(path: str, read: Callable[[], T]) -> T:
+def _with_path(path: str, read: Callable[[], T]) -> T:
     """What ``read`` gives, its faults said with the path of the key that led to it."""
     try:
         return read()
@@ -243,7 +243,9 @@ def _sequences(run: RunFile, model: Model, where: str) -> int:
 def _budget(run: RunFile, where: str) -> Budget | None:
     if run.tokens is None:
         return None
-    return Budget(run.tokens, _at(f"{where}: terms", lambda: load_terms(run.terms or "default")))
+    return Budget(
+        run.tokens, _with_path(f"{where}: terms", lambda: load_terms(run.terms or "default"))
+    )
 
 
 def job_of(
@@ -254,12 +256,12 @@ def job_of(
     run, cache = check(RunFile, with_tensor_plan(raw), where), memo or Memo()
 
     def preset(kind: str, name: str, load: Callable[[str], T]) -> T:
-        return cache.take((kind, name), lambda: _at(f"{where}: {kind}", lambda: load(name)))
+        return cache.take((kind, name), lambda: _with_path(f"{where}: {kind}", lambda: load(name)))
 
     chip = preset("chip", run.chip, load_chip)
     cluster = cache.take(
         ("cluster", run.cluster, chip.links),
-        lambda: _at(f"{where}: cluster", lambda: load_cluster(run.cluster, chip=chip)),
+        lambda: _with_path(f"{where}: cluster", lambda: load_cluster(run.cluster, chip=chip)),
     )
     require_links(chip, run.chip, cluster, f"{where}: chip")
     stack = preset("stack", run.stack or cluster.stack, load_built_stack)
@@ -280,13 +282,13 @@ def job_of(
     traced = traced_as(run, point)
     model = cache.take(
         ("model", traced, _depth(run)),
-        lambda: _at(where, lambda: _model_of(run, point, allow_code)),
+        lambda: _with_path(where, lambda: _model_of(run, point, allow_code)),
     )
     return RunJob(
         model=model,
         traced=traced,
         chip=chip,
-        cluster=_at(where, lambda: grown(cluster, run.devices, "devices")),
+        cluster=_with_path(where, lambda: grown(cluster, run.devices, "devices")),
         stack=stack,
         devices=run.devices,
         batch=_sequences(run, model, where),

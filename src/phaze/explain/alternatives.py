@@ -35,7 +35,7 @@ def _value(text: str, where: str) -> float:
     )
 
 
-def asked_instead(question: ExplainedRun, text: str) -> tuple[str, float]:
+def value_instead(question: ExplainedRun, text: str) -> tuple[str, float]:
     """The axis and the value of ``vector_cores=64``, checked against the space."""
     where, points = f"--instead {text}", question.job.space.axis_points()
     name, equals, value_text = (part.strip() for part in text.partition("="))
@@ -58,7 +58,7 @@ def asked_instead(question: ExplainedRun, text: str) -> tuple[str, float]:
 
 def instead(question: ExplainedRun, text: str, processes: int) -> Instead:
     """The best of the chips with another value of an axis, searched and certified."""
-    name, value = asked_instead(question, text)
+    name, value = value_instead(question, text)
     if question.boxed:
         return _of_boxes(question, name, value, processes)
     column = question.chips.axis_values()[name].astype(float)

@@ -38,7 +38,7 @@ def _every(question: ExplainedRun, held_out: SearchJob | None) -> SearchJob:
     )
 
 
-def beside(
+def compared_chips(
     question: ExplainedRun, held_out: SearchJob | None, names: Sequence[str]
 ) -> list[dict[str, Any]]:
     """The study's baseline and the named chips, each once."""

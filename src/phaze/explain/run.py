@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from phaze.explain.alternatives import asked_instead, instead
-from phaze.explain.baseline_comparison import alone, beside
+from phaze.explain.alternatives import instead, value_instead
+from phaze.explain.baseline_comparison import alone, compared_chips
 from phaze.explain.flatness import USUAL, flatness
 from phaze.explain.held_out import held_out
 from phaze.explain.marginal import marginals
@@ -39,7 +39,7 @@ def _others(
         parts["held_out"] = [asdict(row) for row in held_out(question, others.held_out)]
     if others.held_out is not None or others.chips:
         tell("chips that exist")
-        parts["beside"] = beside(question, others.held_out, others.chips)
+        parts["compared_chips"] = compared_chips(question, others.held_out, others.chips)
     if others.regret:
         tell("the best chip for each model alone")
         parts["alone"] = [asdict(row) for row in alone(question, others.held_out, processes)]
@@ -60,7 +60,7 @@ def explanation(
     """Neighbours, the chips ``within`` a share of the answer, marginal values, and where requested
     other values of axes, the constants that decide, ranges of constants, the worst case."""
     for text in others:
-        asked_instead(question, text)
+        value_instead(question, text)
     tell("neighbours")
     near = neighbours(question)
     flat = flatness(question, within, processes, tell).document()

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze import __version__
-from phaze.evaluate.recomputing import mode_asked, with_offload
+from phaze.evaluate.recomputing import mode_named, with_offload
 from phaze.export.flag import SAME, Flag, Framework, Limit, Line, above_one, when, with_others
 from phaze.export.limits import COMMON, has_special_state
 from phaze.export.megatron_model import (
@@ -270,7 +270,7 @@ def _recompute(values: Values) -> str:
     # With core_attn alone Megatron-LM calls it selective; what that reruns is the stack's own.
     if list(modules) == ["core_attn"]:
         return "selective"
-    return mode_asked(JOIN.join(modules), f"{values.where}: --recompute-modules")
+    return mode_named(JOIN.join(modules), f"{values.where}: --recompute-modules")
 
 
 def _zero(values: Values) -> int:

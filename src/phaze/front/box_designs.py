@@ -45,7 +45,7 @@ class FrontBoxes:
     def pruned(self, boxes: Boxes) -> Flags:
         """Which boxes hold no design of the front but those that are known."""
         corners = corners_of(self.question.grid, boxes)
-        lower, out = self._known(corners)
+        lower, out = self._known_bounds(corners)
         pruned = np.asarray(out.all(axis=0))
         some = np.flatnonzero(~pruned)
         if len(some):
@@ -54,7 +54,7 @@ class FrontBoxes:
             )
         return pruned
 
-    def _known(self, corners: Corners) -> tuple[Floats, Flags]:
+    def _known_bounds(self, corners: Corners) -> tuple[Floats, Flags]:
         """Lower bounds [metrics measured, memories, boxes], those of a run zero, and what is above
         a limit on what is known of it [memories, boxes]."""
         sizes = [self.question.job.hbm_bytes[memory] for memory in self.question.memories]

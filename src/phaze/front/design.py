@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phaze.errors import InputError
-from phaze.front.metrics import asked_of
+from phaze.front.metrics import metrics_of
 from phaze.front.run import job_for, scales_for
 from phaze.front.schema import front_in
 from phaze.report.page.design_page import OpenedDesign
@@ -41,7 +41,7 @@ def design_in(folder: Path, place: int) -> OpenedDesign:
     if not 0 <= place < count:
         raise InputError("--design", f"there is no design {place}", f"give 0 to {count - 1}")
     point = front["points"][place]
-    metrics = asked_of(
+    metrics = metrics_of(
         front["of"], [f"{name}={value!r}" for name, value in front["within"].items()]
     )
     question = question_in(folder, metrics.document())

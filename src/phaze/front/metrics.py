@@ -122,7 +122,7 @@ def _limit(text: str) -> tuple[Metric, float]:
     return metric, value
 
 
-def asked_of(of: str | Sequence[str], within: Sequence[str] = ()) -> RequestedMetrics:
+def metrics_of(of: str | Sequence[str], within: Sequence[str] = ()) -> RequestedMetrics:
     """The front of ``throughput,area`` and limits such as ``power=300``."""
     names = [part.strip() for part in (of.split(",") if isinstance(of, str) else of)]
     names = [name for name in names if name]

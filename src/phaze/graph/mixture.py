@@ -74,7 +74,7 @@ def _part(graph: OperatorGraph, seeds: set[int], earlier: set[int]) -> set[int]:
     return part
 
 
-def _made(graph: OperatorGraph, inside: set[int]) -> set[int]:
+def _written(graph: OperatorGraph, inside: set[int]) -> set[int]:
     return {access.tensor for op in graph.operators if op.id in inside for access in op.writes}
 
 
@@ -143,6 +143,6 @@ def mixture_of(layer: Layer) -> Mixture | None:
             or gradients & {access.tensor for access in op.writes}
         }
         inside |= _part(
-            graph, seeds, _made(layer.forward, inside) if graph is layer.backward else set()
+            graph, seeds, _written(layer.forward, inside) if graph is layer.backward else set()
         )
     return Mixture(experts, rows, frozenset(weights), frozenset(inside))

@@ -301,7 +301,7 @@ class _ContextRewrite:
         return operators
 
 
-def _kept(saved: Sequence[int], moved: Mapping[int, int], later: set[int]) -> list[int]:
+def _saved(saved: Sequence[int], moved: Mapping[int, int], later: set[int]) -> list[int]:
     kept_numbers: list[int] = []
     for number in saved:
         sides = [number] if number in later or moved.get(number) not in later else []
@@ -329,12 +329,12 @@ def context_split(
         rewrite.operators(g) for g in (layer.forward, layer.backward)
     )
     later = {access.tensor for op in backward_operators for access in op.reads}
-    outputs = _kept(layer.forward.outputs, rewrite.moved, later | set(_ends(layer)))
+    outputs = _saved(layer.forward.outputs, rewrite.moved, later | set(_ends(layer)))
     forward = graph_from(forward_operators, outputs, rewrite.tensors)
     backward = graph_from(backward_operators, layer.backward.outputs, rewrite.tensors)
 
     def recompute(value: Recompute) -> Recompute:
-        saved = _kept(value.saved, rewrite.moved, later)
+        saved = _saved(value.saved, rewrite.moved, later)
         more = sum(rewrite.tensors[n].bytes for n in saved) - sum(
             rewrite.tensors[n].bytes for n in value.saved
         )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from phaze.compiled import njit
-from phaze.placement.stage_kernels import Room, StageCandidates
+from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import CutSets, Floats, Ints
@@ -42,7 +42,7 @@ class ReplicaDegrees(NamedTuple):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def held_bytes(table: StageCandidates, room: Room, pair: int) -> float:
+def held_bytes(table: StageTable, room: Room, pair: int) -> float:
     """Bytes of weights, gradients, their buffers and optimizer state of a stage."""
     state = room.state * table.parameter_bytes[pair] + room.working * table.largest_bytes[pair]
     experts = (
@@ -53,7 +53,7 @@ def held_bytes(table: StageCandidates, room: Room, pair: int) -> float:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def mode_of(table: StageCandidates, room: Room, pair: int, in_flight: float) -> int:
+def mode_of(table: StageTable, room: Room, pair: int, in_flight: float) -> int:
     """The fastest mode in which a stage fits with so many microbatches in flight, of equals the
     first; or NO_MODE."""
     state_bytes, chosen = held_bytes(table, room, pair), NO_MODE
@@ -110,7 +110,7 @@ def _within(time_s: float, most: int, limit_s: "Floats", shift: int) -> int:
 @njit(cache=True, nogil=True)
 def bottleneck(
     cut_sets: "CutSets",
-    table: StageCandidates,
+    table: StageTable,
     room: Room,
     in_flight: "Floats",
     limits: "tuple[int, Floats, Floats]",
@@ -232,7 +232,7 @@ def fastest_degree(
 @njit(cache=True, nogil=True)
 def best_of_table(
     cut_sets: "CutSets",
-    table: StageCandidates,
+    table: StageTable,
     room: Room,
     in_flight: "Floats",
     rest_of: "tuple[Floats, Floats, ReplicaDegrees, float, float]",
@@ -275,7 +275,7 @@ def best_of_table(
 
 @njit(cache=True, nogil=True)
 def trace(
-    table: StageCandidates,
+    table: StageTable,
     room: Room,
     in_flight: "Floats",
     g: "Floats",

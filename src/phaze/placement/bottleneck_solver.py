@@ -28,7 +28,7 @@ from phaze.placement.batch_end import flat_link_s_per_byte, over_flat_link_alone
 from phaze.placement.prepared_width import Width, in_flight_of, room_of, stages_of, with_frozen
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.rules import Order
-from phaze.placement.stage_kernels import StageCandidates
+from phaze.placement.stage_kernels import StageTable
 
 # What an ordinary computer spares for one table.
 MOST_TABLE_BYTES = 2**28
@@ -50,7 +50,7 @@ class BottleneckPlan:
 
     cost_s: float
     width: Width
-    table: StageCandidates
+    table: StageTable
     data: int
     family: Family
     path: Ints

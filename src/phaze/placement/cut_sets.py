@@ -77,7 +77,7 @@ def closed_sets(graph: LayerGraph) -> tuple[list[int], list[list[tuple[int, int]
                 bit = rest & -rest
                 rest ^= bit
                 if mask | bit not in next_level:
-                    next_level[mask | bit] = (addable ^ bit) | _opened(
+                    next_level[mask | bit] = (addable ^ bit) | _ready(
                         mask | bit, before[bit.bit_length() - 1], after
                     )
         if len(sets) + len(next_level) > MOST_CLOSED_SETS:
@@ -96,7 +96,7 @@ def closed_sets(graph: LayerGraph) -> tuple[list[int], list[list[tuple[int, int]
     return sets, [_removals(mask, before, index) for mask in sets]
 
 
-def _opened(mask: int, candidates: int, after: list[int]) -> int:
+def _ready(mask: int, candidates: int, after: list[int]) -> int:
     """Those of ``candidates`` whose successors all lie in ``mask``."""
     ready = 0
     while candidates:

@@ -10,7 +10,7 @@ import numpy as np
 
 from phaze.compiled import njit
 from phaze.placement.bottleneck_kernels import NO_MODE, mode_of
-from phaze.placement.stage_kernels import Room, StageCandidates
+from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import CutSets, Floats, Ints
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @njit(cache=True, nogil=True)
 def depths_that_fit(
-    cut_sets: "CutSets", table: StageCandidates, room: Room, in_flight: "Floats", kinds: int
+    cut_sets: "CutSets", table: StageTable, room: Room, in_flight: "Floats", kinds: int
 ) -> "Ints":
     """By (q, S): 1 if some cut into S stages of which q are unsplit fits."""
     sets, most = table.start.shape[0] - 1, in_flight.shape[0] - 1

@@ -27,7 +27,7 @@ import numpy as np
 
 from phaze.compiled import njit
 from phaze.placement.bottleneck_kernels import NO_MODE, held_bytes, highest, mode_of
-from phaze.placement.stage_kernels import Room, StageCandidates
+from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import Floats, Ints
@@ -76,7 +76,7 @@ class ShapeCosts(NamedTuple):
 
 @njit(cache=True, nogil=True, inline="always")
 def stage_seconds(
-    table: StageCandidates, costs: ShapeCosts, pair: int, top: int, mode: int
+    table: StageTable, costs: ShapeCosts, pair: int, top: int, mode: int
 ) -> tuple[float, float]:
     """Forward and backward of a stage in a mode, without transfers."""
     forward_s, backward_s = table.forward_s[pair], table.backward_s[pair, mode]
@@ -99,7 +99,7 @@ def _paced(work_s: float, transfer_s: float, costs: ShapeCosts) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def counted_seconds(
-    table: StageCandidates,
+    table: StageTable,
     costs: ShapeCosts,
     place: tuple[int, int],
     passes: tuple[float, float],
@@ -120,7 +120,7 @@ def counted_seconds(
 
 
 @njit(cache=True, nogil=True)
-def _numbers(table: StageCandidates, costs: ShapeCosts, pair: int, top: int) -> tuple[int, int]:
+def _numbers(table: StageTable, costs: ShapeCosts, pair: int, top: int) -> tuple[int, int]:
     """The least and greatest number that a stage can have: there are layers enough before and
     behind it."""
     whole, rest = costs.size.shape[0] - 1, table.rest[pair]
@@ -136,7 +136,7 @@ def _numbers(table: StageCandidates, costs: ShapeCosts, pair: int, top: int) -> 
 
 
 @njit(cache=True, nogil=True)
-def completions(table: StageCandidates, costs: ShapeCosts, limit_s: float) -> "Floats":
+def completions(table: StageTable, costs: ShapeCosts, limit_s: float) -> "Floats":
     """By (what, U, s), what being max A, max B, sum of D, size: the least of it over cuts of what
     lies before U, none of whose stages takes longer than ``limit_s``."""
     sets = table.start.shape[0] - 1
@@ -246,7 +246,7 @@ def _insert(labels: "Floats", begin: int, count: int, new: "Floats", single: boo
 
 @njit(cache=True, nogil=True)
 def _labelled(
-    table: StageCandidates, costs: ShapeCosts, least: "Floats", best: float, single: bool
+    table: StageTable, costs: ShapeCosts, least: "Floats", best: float, single: bool
 ) -> "tuple[float, Ints, Ints]":
     """The cheapest cut below ``best`` that labels find; with ``single`` one label a state, the most
     promising."""
@@ -328,7 +328,7 @@ def _labelled(
 
 @njit(cache=True, nogil=True)
 def _path(
-    table: StageCandidates, costs: ShapeCosts, labels: "Floats", begin: int
+    table: StageTable, costs: ShapeCosts, labels: "Floats", begin: int
 ) -> "tuple[float, Ints, Ints]":
     """Follow the cheapest of the labels of the whole graph back; nothing and an infinite cost if
     there is none."""
@@ -347,7 +347,7 @@ def _path(
 
 @njit(cache=True, nogil=True)
 def best_cut(
-    table: StageCandidates, costs: ShapeCosts, least: "Floats", best: float
+    table: StageTable, costs: ShapeCosts, least: "Floats", best: float
 ) -> "tuple[float, Ints, Ints]":
     """The cheapest cut of a shape below ``best``: its cost, its stages as pairs first to last, and
     their modes."""

@@ -17,7 +17,7 @@ from phaze.placement.frozen import frozen_stages
 from phaze.placement.layers import LayerGraph, PlacedLayer
 from phaze.placement.problem import ROUNDING, PlacementProblem
 from phaze.placement.rules import Mode
-from phaze.placement.stage_kernels import Room, Saved, StageCandidates
+from phaze.placement.stage_kernels import Room, Saved, StageTable
 from phaze.placement.stage_memory import HeldBytes
 
 # A table of so many stages takes about half a GB.
@@ -225,7 +225,7 @@ def room_of(
     """What a stage of a ``width`` must fit into when there are so many replicas, and how a family
     may recompute it; ``modes`` are :func:`allowed_modes` where they are known."""
     there = problem.available_bytes * (1 + ROUNDING) - problem.reserve_bytes
-    held_bytes, working = problem.held(data).total, problem.working(data).total
+    held_bytes, working = problem.resident(data).total, problem.working(data).total
     sent, flags = problem.sent_bytes, allowed_modes(problem, family) if modes is None else modes
     more = most = 0.0
     if problem.has_experts:
@@ -236,9 +236,7 @@ def room_of(
     return Room(there, held_bytes / sent, working / sent, more / sent, most / sent, *flags)
 
 
-def stages_of(
-    problem: PlacementProblem, width: Width, limit_s: Floats | None = None
-) -> StageCandidates:
+def stages_of(problem: PlacementProblem, width: Width, limit_s: Floats | None = None) -> StageTable:
     """The stage table of a width, of stages no longer than the limit of their closed set."""
     n, sets = len(width.graph.layers), len(width.cut_sets.size)
     limit = np.full(sets, inf) if limit_s is None else limit_s
@@ -259,7 +257,7 @@ def stages_of(
     return _with_experts(width, table) if problem.has_experts else table
 
 
-def _over_stages(width: Width, table: StageCandidates) -> Callable[[Floats], Floats]:
+def _over_stages(width: Width, table: StageTable) -> Callable[[Floats], Floats]:
     """Sums an amount of each layer over the layers of every stage of a table."""
     tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
 
@@ -271,8 +269,8 @@ def _over_stages(width: Width, table: StageCandidates) -> Callable[[Floats], Flo
 
 
 def with_frozen(
-    problem: PlacementProblem, width: Width, table: StageCandidates, data: int
-) -> StageCandidates:
+    problem: PlacementProblem, width: Width, table: StageTable, data: int
+) -> StageTable:
     """The table with the frozen weights that a device holds in so many replicas, among the bytes of
     every stage that depend on no mode; as it is where there are none."""
     frozen = [layer.frozen for layer in problem.graph(width.graph.width).layers]
@@ -287,7 +285,7 @@ def with_frozen(
     )
 
 
-def _with_experts(width: Width, table: StageCandidates) -> StageCandidates:
+def _with_experts(width: Width, table: StageTable) -> StageTable:
     """The table with the bytes of experts of every stage, and the most that a layer of it has of
     either kind."""
     experts = np.array([layer.expert_bytes for layer in width.graph.layers])
@@ -318,7 +316,7 @@ def inside(cut_sets: CutSets, amounts: Floats) -> Floats:
     return sums
 
 
-def whole_blocks(table: StageCandidates, chunks: int) -> StageCandidates:
+def whole_blocks(table: StageTable, chunks: int) -> StageTable:
     """The stages whose blocks can be cut into so many chunks."""
     if chunks == 1:
         return table

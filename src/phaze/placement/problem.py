@@ -217,7 +217,7 @@ class PlacementProblem:
             self.state.weight / e3, self.state.gradient / e2, self.state.optimizer / e1
         )
 
-    def held(self, data: int) -> ParameterState:
+    def resident(self, data: int) -> ParameterState:
         """Bytes that a device holds for a dense parameter of its stage when there are so many
         replicas."""
         shared = self.sharing.sharers(data)
@@ -229,7 +229,7 @@ class PlacementProblem:
     def working(self, data: int) -> ParameterState:
         """Bytes that it holds beyond that for a parameter of the largest layer (or pair), while
         that layer runs."""
-        return self._beyond(self.held(data))
+        return self._beyond(self.resident(data))
 
     def working_experts(self, width: int, data: int) -> ParameterState:
         """The same for a parameter of the experts of the layer that has most."""

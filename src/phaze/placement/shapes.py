@@ -28,7 +28,7 @@ from phaze.placement.prepared_width import (
     with_frozen,
 )
 from phaze.placement.problem import ROUNDING, PlacementProblem
-from phaze.placement.stage_kernels import Room, StageCandidates
+from phaze.placement.stage_kernels import Room, StageTable
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -44,7 +44,7 @@ class WidthCase:
     prices: NetworkPrices
     width: Width
     family: Family
-    stages: StageCandidates
+    stages: StageTable
     tables: dict[tuple[object, ...], object] = field(default_factory=dict, compare=False)
 
     def remembered(self, key: tuple[object, ...], compute: Callable[[], T]) -> T:
@@ -54,7 +54,7 @@ class WidthCase:
         return cast(T, self.tables[key])
 
     @property
-    def table(self) -> StageCandidates:
+    def table(self) -> StageTable:
         """The stages that the chunks of the family allow: most families are never asked for
         them."""
         return self.remembered(("table",), lambda: whole_blocks(self.stages, self.family.chunks))
@@ -83,7 +83,7 @@ class WidthCase:
         one."""
         return self.remembered(("most",), lambda: _most_by_depth(self.problem, self.width))
 
-    def table_at(self, replicas: int) -> StageCandidates:
+    def table_at(self, replicas: int) -> StageTable:
         """The same with the frozen weights of so many replicas, which share them out under ZeRO
         3."""
         shared = replicas if self.problem.zero == 3 else 1
@@ -109,12 +109,12 @@ def _most_by_depth(problem: PlacementProblem, width: Width) -> Ints:
     return np.maximum(1, np.minimum(problem.microbatches, problem.devices // devices))
 
 
-def _sizes(table: StageCandidates) -> tuple[Floats, Ints]:
+def _sizes(table: StageTable) -> tuple[Floats, Ints]:
     sizes, which = np.unique(table.parameter_bytes, return_inverse=True)
     return sizes, which
 
 
-def _mixed_sizes(table: StageCandidates) -> tuple[Floats, Floats, Ints]:
+def _mixed_sizes(table: StageTable) -> tuple[Floats, Floats, Ints]:
     pairs, which = np.unique(
         np.stack([table.parameter_bytes, table.expert_bytes], axis=1), axis=0, return_inverse=True
     )
@@ -141,11 +141,11 @@ def _allows(width: Width, family: Family) -> bool:
 def least_moves(case: WidthCase) -> Floats:
     """The least transfer into each closed set with the starts of chunks, rounded down."""
 
-    def found() -> Floats:
+    def least_moves() -> Floats:
         moves = transfers_of(case.width, case.family, None) + starts_s(case.problem, case.family)
         return np.asarray(moves[:-1].min(axis=0) * (1 - ROUNDING))
 
-    return case.remembered(("moves",), found)
+    return case.remembered(("moves",), least_moves)
 
 
 def rows_of(case: WidthCase, best_s: float, pace_s: Floats) -> tuple[Ints, Floats]:
@@ -263,14 +263,14 @@ def shared_members(case: WidthCase, shape: Shape) -> tuple[tuple[int, ...], ...]
     )
 
 
-def timed_table(case: WidthCase, shape: Shape) -> StageCandidates:
+def timed_table(case: WidthCase, shape: Shape) -> StageTable:
     """The stages with what is exposed of ZeRO's collectives where each layer hides its own; as they
     are elsewhere."""
     problem, width, table = case.problem, case.width, case.table_at(shape.data)
     if problem.zero < 2 or problem.rules.prefetch == "stage":
         return table
 
-    def waited() -> StageCandidates:
+    def waited() -> StageTable:
         cut_sets, again_s, hidden = width.cut_sets, width.saved.again_s, problem.rules.hidden
         ahead, behind = _collected_s(case, shape)
         back_s = cut_sets.backward_s[:, None] + again_s

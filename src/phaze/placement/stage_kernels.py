@@ -64,7 +64,7 @@ class Room(NamedTuple):
     last: "Ints"
 
 
-class StageCandidates(NamedTuple):
+class StageTable(NamedTuple):
     """Every stage of every closed set u, at ``start[u]`` .. ``start[u + 1]``: what is left of u,
     and its sums by mode.
 
@@ -92,9 +92,9 @@ class StageCandidates(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def new_table(sets: int, room: int, groups: int, modes: int) -> StageCandidates:
+def new_table(sets: int, room: int, groups: int, modes: int) -> StageTable:
     """Room for that many stages."""
-    return StageCandidates(
+    return StageTable(
         np.zeros(sets + 1, np.int64),
         np.empty(room, np.int64),
         np.empty(room),
@@ -241,7 +241,7 @@ def _gathered(saved: Saved, parameter_bytes: "Floats", layers: "Ints", depth: in
 @njit(cache=True, nogil=True)
 def stage_table(
     cut_sets: "CutSets", saved: Saved, device: Room, limit_s: "Floats", room: int
-) -> tuple[int, StageCandidates]:
+) -> tuple[int, StageTable]:
     """All stages within the limits; how many there are, which may be more than there is ``room``
     for."""
     n, sets, groups = cut_sets.forward_s.shape[0], cut_sets.size.shape[0], saved.group_size.shape[0]

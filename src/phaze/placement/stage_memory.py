@@ -62,7 +62,7 @@ class HeldBytes:
     @staticmethod
     def of_degrees(problem: PlacementProblem, width: int, data: int) -> "HeldBytes":
         """Those of stages of a width in so many replicas."""
-        dense = problem.held(data), problem.working(data)
+        dense = problem.resident(data), problem.working(data)
         return HeldBytes(
             (*dense, problem.held_experts(width, data), problem.working_experts(width, data))
         )

@@ -85,14 +85,14 @@ class KnownPart:
     total: float
 
 
-Known = MutableMapping[str, KnownPart]
+PartMemo = MutableMapping[str, KnownPart]
 
 
 def solve(
     problem: ScheduleProblem,
     scheduler: Scheduler = "exact",
     limits: SchedulingLimits | None = None,
-    parts: Known | None = None,
+    parts: PartMemo | None = None,
 ) -> Schedule:
     """The best schedule found for ``problem``, checked, with its lower bound.
 
@@ -129,7 +129,7 @@ def _solve(
     problem: ScheduleProblem,
     scheduler: Scheduler,
     limits: SchedulingLimits,
-    shared_parts: Known | None,
+    shared_parts: PartMemo | None,
 ) -> Schedule:
     original, problem = problem, in_turn(problem)
     parts = [part_of(problem, order) for order in series(contract(problem))]
@@ -152,7 +152,7 @@ def _solve(
 
 
 def _remembered(
-    part: Component, scheduler: Scheduler, limits: SchedulingLimits, parts: Known | None
+    part: Component, scheduler: Scheduler, limits: SchedulingLimits, parts: PartMemo | None
 ) -> PartAnswer:
     if parts is None or len(part) == 1:
         return solve_part(part, scheduler, limits)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from phaze.schedule.problem import Schedule, ScheduleProblem
-from phaze.schedule.solve import Known, Scheduler, SchedulingLimits, solve
+from phaze.schedule.solve import PartMemo, Scheduler, SchedulingLimits, solve
 
 # Schedules that are kept, about 10 kB each; beyond them the oldest are forgotten.
 MOST = 2000
@@ -28,7 +28,7 @@ class SolvedSchedules:
         problem: ScheduleProblem,
         scheduler: Scheduler = "exact",
         limits: SchedulingLimits | None = None,
-        parts: Known | None = None,
+        parts: PartMemo | None = None,
     ) -> Schedule:
         """As :func:`phaze.schedule.solve.solve`, each question once."""
         question = problem, scheduler, limits

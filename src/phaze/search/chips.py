@@ -255,7 +255,7 @@ def as_chips(space: Space, chips: ChipColumns) -> SpaceChips:
     )
 
 
-def kept_at(space: Space, numbers: NDArray[np.int64]) -> SpaceChips:
+def chips_at(space: Space, numbers: NDArray[np.int64]) -> SpaceChips:
     """Of combinations by number, ascending, those that the space keeps."""
     kept = kept_of(space, space.numbered(numbers))
     held = clocks_of(space, kept.chips)

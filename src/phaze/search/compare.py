@@ -17,7 +17,7 @@ from phaze.cost.table import cost_table
 from phaze.evaluate.baselines import Split, even_plan, experts_plan, rule_of_thumb, usual_width
 from phaze.hardware.chip import Chip
 from phaze.placement.answer import UNNAMED
-from phaze.schedule.solve import Known
+from phaze.schedule.solve import PartMemo
 from phaze.search.bounds.part_loads import PartLoads, counts_parts, part_floors
 from phaze.search.candidates import ComparedChip
 from phaze.search.objective import UNITS, Objective
@@ -122,7 +122,7 @@ def best_offers(
     kinds: Sequence[str],
     split: Split | None,
     objective: Objective,
-    parts: Known | None = None,
+    parts: PartMemo | None = None,
 ) -> dict[str, Offer | None]:
     """For each kind of placement the plan of a model with the least value on a chip; ``parts``
     keeps schedules."""

@@ -58,7 +58,7 @@ class _RayCrew:
         self.busy: dict[Any, tuple[Any, int]] = {}
         self.common: Any = None
         self.news: list[Any] = []
-        self.told: dict[Any, int] = {}
+        self.reported: dict[Any, int] = {}
         self.stillborn = 0
         for _ in range(count):
             self.hire()
@@ -69,16 +69,16 @@ class _RayCrew:
 
     def begin(self, common: Common) -> None:
         """Another search: nobody knows anything of it."""
-        self.common, self.news, self.told = self.ray.put(common), [], {}
+        self.common, self.news, self.reported = self.ray.put(common), [], {}
 
     def give(self, item: WorkItem, cut: float) -> None:
         worker = self.idle.pop()
-        learnt = self.told.get(worker)
+        learnt = self.reported.get(worker)
         if learnt is None:
             worker.begin.remote(self.common)
         if self.news[learnt or 0 :]:
             worker.learn.remote(*self.news[learnt or 0 :])
-        self.told[worker] = len(self.news)
+        self.reported[worker] = len(self.news)
         self.busy[worker.open.remote(item, cut)] = (worker, item.chip)
 
     def _arrived(self, ref: Any) -> None:
@@ -88,7 +88,7 @@ class _RayCrew:
         except errors.RayActorError as fault:
             self.stillborn += 1
             if self.stillborn >= TRIES:
-                why = f"a worker cannot start ({_said(fault)})"
+                why = f"a worker cannot start ({_sentence(fault)})"
                 raise InputError(WHERE, why, "install the same phaze on every machine") from None
             self.hire()
             return
@@ -108,7 +108,7 @@ class _RayCrew:
             raise
         except self.ray.exceptions.RayError:
             self.ray.kill(worker)
-            self.told.pop(worker, None)
+            self.reported.pop(worker, None)
             self.hire()
             return chip, None
         self.idle.append(worker)
@@ -151,7 +151,7 @@ class _RayCrew:
         return answers
 
 
-def _said(fault: Exception) -> str:
+def _sentence(fault: Exception) -> str:
     """The last line of an error, where Ray says what went wrong."""
     lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
     return lines[-1].rstrip(".") if lines else type(fault).__name__
@@ -188,7 +188,7 @@ def bridge() -> None:
                 "start one with: ray start --head; where it asks for a token set "
                 "RAY_AUTH_MODE=token"
             )
-            seen = f"no Ray cluster can be joined at '{address}' ({_said(fault)})"
+            seen = f"no Ray cluster can be joined at '{address}' ({_sentence(fault)})"
             raise InputError("--address", seen, remedy) from None
         pipe.send(None)
         while (round_ := pipe.recv()) is not None:
@@ -201,7 +201,7 @@ def bridge() -> None:
     except InputError as fault:
         pipe.send(fault)
     except Exception as fault:
-        pipe.send(InputError(WHERE, f"Ray failed ({_said(fault)})", LOST[1]))
+        pipe.send(InputError(WHERE, f"Ray failed ({_sentence(fault)})", LOST[1]))
     finally:
         if "ray" in sys.modules:
             sys.modules["ray"].shutdown()

@@ -12,7 +12,7 @@ from phaze.evaluate.layer_table import LayerTable, layer_table
 from phaze.evaluate.lowered_pass import LoweredPass, Times, WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.schedule.problem import Schedule
-from phaze.schedule.solve import Known, Scheduler
+from phaze.schedule.solve import PartMemo, Scheduler
 from phaze.schedule.solved import SolvedSchedules
 from phaze.search.deadline import OutOfTime
 from phaze.search.energy import spread_of
@@ -43,7 +43,7 @@ class ScheduleMemo:
     scheduler: Scheduler = "exact"
     frozen: bool = False
     in_order: list[Schedule] | None = None
-    parts: Known | None = None
+    parts: PartMemo | None = None
     solved: SolvedSchedules | None = None
     works: dict[tuple[int, int, int], WorkTimes] = field(default_factory=dict)
     duals: dict[tuple[int, int, int], LayerTable] = field(default_factory=dict)

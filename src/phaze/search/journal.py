@@ -109,12 +109,12 @@ class SqliteJournal:
         with faults_of(path):
             self.base = sqlite3.connect(path, timeout=0.2, isolation_level=None)
         try:
-            self._known = self._opened(study, code)
+            self._known = self._load(study, code)
         except BaseException:
             self.base.close()  # or it would stay locked for as long as somebody holds the fault
             raise
 
-    def _opened(self, study: str, code: str) -> dict[int, Evaluated]:
+    def _load(self, study: str, code: str) -> dict[int, Evaluated]:
         """The chips that are in it, after its tables were made or found to be of the same study and
         code."""
         with faults_of(self.path):

@@ -75,7 +75,7 @@ def pattern_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) 
     """The problem of a configuration on no chip, at the last of its stages of ZeRO: it needs the
     least memory, and of a group that is searched together no other is faster."""
 
-    def made() -> PlacementProblem:
+    def pattern() -> PlacementProblem:
         graph = task.graphs[configuration.graph]
         placed = task.shared.take(
             ("placed", configuration.graph), lambda: _placed(task, configuration, unit_table(graph))
@@ -84,7 +84,7 @@ def pattern_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) 
             max(configuration.zeros)
         )
 
-    return task.memo.take(("pattern", configuration, hbm_bytes), made)
+    return task.memo.take(("pattern", configuration, hbm_bytes), pattern)
 
 
 def table_decides(job: SearchJob) -> bool:

@@ -26,7 +26,7 @@ EVERY_S = 0.5
 MOST_ROWS = 600
 
 
-def _known(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return value if isfinite(value) and value > 0 else None
 
 
@@ -45,7 +45,7 @@ class ProgressFile:
             return
         self.last = now
         counts = (standing.evaluated, standing.bound, standing.memory, standing.open)
-        self.rows.append((round(now, 2), _known(standing.best), _known(standing.lower), *counts))
+        self.rows.append((round(now, 2), _finite(standing.best), _finite(standing.lower), *counts))
         if len(self.rows) > MOST_ROWS:
             self.rows = self.rows[::2]
         try:

@@ -26,7 +26,7 @@ from phaze.placement.plan import Plan
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_at
-from phaze.schedule.solve import Known, Scheduler
+from phaze.schedule.solve import PartMemo, Scheduler
 from phaze.search.energy import COMPONENTS, LayerJoules, OperatorJoules, layer_joules, plan_joules
 from phaze.search.evaluation import BARELY
 from phaze.search.exact_layers import ExactLayers, ScheduleMemo, exact_layers
@@ -185,7 +185,7 @@ class OpenLayers:
         task: ModelTask,
         chip: Chip,
         table: Technology | None,
-        parts: Known | None = None,
+        parts: PartMemo | None = None,
         costs: Sequence[WorkTimes] | None = None,
     ) -> None:
         self.task, self.chip, self.table, self.parts = task, chip, table, parts

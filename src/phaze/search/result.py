@@ -153,7 +153,7 @@ def model_document(
     }
 
 
-def _known(
+def _remembered(
     state: SearchState, chip: int, model: int, ran: ModelRun
 ) -> tuple[ScheduleMemo, bytes] | None:
     """The schedules of a model as the search found them: when it was stopped there is no time to
@@ -285,7 +285,7 @@ def answer_of(state: SearchState, best: BestDesign, provisional: bool = False) -
         (ScheduleMemo(scheduler=scheduler, in_order=[], solved=solved), b"") for _ in configurations
     ]
     remembered = [
-        None if provisional else _known(state, best.chip, model, ran)
+        None if provisional else _remembered(state, best.chip, model, ran)
         for model, ran in enumerate(best.ran)
     ]
     schedules = [

@@ -58,13 +58,14 @@ def _filled(old: Times, fresh: Times, places: Integers, missing: Integers) -> Ti
     """Times of all chips: of those at ``places`` (-1: none) in the old ones, and the fresh ones of
     the missing."""
 
-    def one(had: LayerTable, new: LayerTable) -> LayerTable:
+    def filled(had: LayerTable, new: LayerTable) -> LayerTable:
         whole = had.taken(places)
         whole.put(missing, new)
         return whole
 
     return [
-        [one(a, b) for a, b in zip(*models, strict=True)] for models in zip(old, fresh, strict=True)
+        [filled(a, b) for a, b in zip(*models, strict=True)]
+        for models in zip(old, fresh, strict=True)
     ]
 
 

@@ -47,7 +47,7 @@ def _points(study: StudyFile, table: ModelTable, facts: Facts, origin: Origin) -
     ]
 
 
-def _kept(
+def _available(
     points: list[RankPoint], failed: Mapping[RankPoint, InputError], table: ModelTable
 ) -> list[RankPoint]:
     """The points that the model has; a width that the study names must be among them."""
@@ -78,7 +78,7 @@ def _graphs(
             where, f"'{table.model}' is a built-in name", "give it as the model's name"
         )
     points = _points(study, table, supply.facts, origin)
-    points_left = _kept(points, supply.prepare(points, watch), table)
+    points_left = _available(points, supply.prepare(points, watch), table)
     degrees = degrees_of(study.training)
     if degrees[:2] != ([1], [1]):
         return _shared_graphs(supply, points_left, degrees)

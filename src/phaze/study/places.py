@@ -44,7 +44,7 @@ class Origin:
     reader: Reader = read_text
     allow_code: bool = False
 
-    def given(self, paths: Collection[str]) -> "Origin":
+    def trusting(self, paths: Collection[str]) -> "Origin":
         """The same, but for files that a person named on the command line."""
 
         def read(path: str) -> tuple[str, str]:

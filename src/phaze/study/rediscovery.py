@@ -176,7 +176,7 @@ def rediscovered(name: str, model: str) -> Rediscovered:
     )
 
 
-def asked() -> list[tuple[str, str]]:
+def rows_to_search() -> list[tuple[str, str]]:
     """Every real chip with every model."""
     return [(chip, model) for chip in CHIPS for model in MODELS]
 

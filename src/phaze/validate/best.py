@@ -82,7 +82,7 @@ def priced_jobs(rows: Iterable[MeasuredRun]) -> tuple[tuple[MeasuredRun, ...], i
     return priced, len(jobs) - len(priced)
 
 
-def beside(row: MeasuredRun, basis: Basis, memo: Memo) -> BestBesideRun:
+def best_beside(row: MeasuredRun, basis: Basis, memo: Memo) -> BestBesideRun:
     """A job's run and its best plan."""
     run = predict(row, basis, memo)
     best = planned(request_of(_job(row, basis))).best

@@ -53,7 +53,7 @@ def _named(name: str) -> str:
     return name.removesuffix(SUFFIX)[:MOST_NAME] + SUFFIX
 
 
-def _said(source: str, constant: Fitted) -> str:
+def _source_text(source: str, constant: Fitted) -> str:
     return f"fitted: {source}, {constant.how}"[:MOST_SOURCE]
 
 
@@ -66,7 +66,7 @@ def _chip(
     sources = dict(keys.get("sources", {}))
     for constant in constants:
         values[constant.key] = constant.value
-        sources[f"{table}.{constant.key}"] = _said(source, constant)
+        sources[f"{table}.{constant.key}"] = _source_text(source, constant)
     return {**keys, "name": _named(keys["name"]), table: values, "sources": sources}
 
 
@@ -83,7 +83,7 @@ def _cluster(
         matched = LEVEL.fullmatch(constant.key)
         assert matched is not None
         raw["levels"][int(matched[1])][matched[2]] = constant.value
-        sources[constant.key] = _said(source, constant)
+        sources[constant.key] = _source_text(source, constant)
     raw["levels"][-1]["size"] = job.cluster.levels[-1].size
     return {**raw, "name": _named(file.name), "devices": job.cluster.devices, "sources": sources}
 
@@ -104,10 +104,10 @@ def _stack(
             }
             sources[f"software_share.{job.chip.name}"] = sources[
                 f"software_share.{_named(job.chip.name)}"
-            ] = _said(source, constant)
+            ] = _source_text(source, constant)
         else:
             changed[constant.key] = constant.value
-            sources[constant.key] = _said(source, constant)
+            sources[constant.key] = _source_text(source, constant)
     head = {
         "schema": "phaze.stack/1",
         "name": _named(file.name),

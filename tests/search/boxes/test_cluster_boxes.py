@@ -12,7 +12,7 @@ from phaze.hardware.stack import ScheduleRule
 from phaze.search.boxes.counts import count_left_out
 from phaze.search.boxes.grid import Boxes, BoxGrid, box_grid, numbers_of, trimmed
 from phaze.search.boxes.walk import first_boxes, inside
-from phaze.search.chips import SpaceChips, enumerate_space, kept_at
+from phaze.search.chips import SpaceChips, chips_at, enumerate_space
 from phaze.search.factors import AS_THEY_ARE, ConstantFactors
 from phaze.search.feasibility import clock_powers
 from phaze.search.objective import KINDS, Kind
@@ -43,7 +43,7 @@ def _space() -> Space:
 def _boxes(grid: BoxGrid, seed: int, count: int) -> tuple[Boxes, SpaceChips]:
     """Random boxes that hold a random chip of the space, and the chips."""
     rng, sizes = np.random.default_rng(seed), np.array(grid.shape)
-    kept = kept_at(grid.space, np.unique(rng.integers(0, sizes.prod(), count * 40)))
+    kept = chips_at(grid.space, np.unique(rng.integers(0, sizes.prod(), count * 40)))
     chosen = np.sort(rng.permutation(len(kept))[:count])
     assert kept.numbers is not None
     numbers = kept.numbers[chosen]
@@ -104,7 +104,7 @@ def test_boxes_of_clusters_lose_no_chip_of_their_space() -> None:
         ]
     )  # fmt: skip
     opened = enumerate_space(grid.space)
-    kept = kept_at(grid.space, np.unique(found))
+    kept = chips_at(grid.space, np.unique(found))
     assert len(found) == len(set(found.tolist())) and len(kept) == len(opened) > 20
     assert len(inside(grid, boxes)) == len(boxes)
 

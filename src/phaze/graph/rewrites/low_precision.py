@@ -164,7 +164,7 @@ def _graph(operators: tuple[Operator, ...], casts: _Casts, outputs: Iterable[int
     )
 
 
-def _kept(
+def _saved(
     recompute: Recompute, casts: _Casts, needed: frozenset[int], rerun: OperatorGraph
 ) -> Recompute:
     """What a mode keeps: casts that the backward pass reads, and originals that it still reads."""
@@ -205,8 +205,8 @@ def low_precision(layer: Layer, recipe: Recipe | None) -> Layer:
         layer,
         forward=first,
         backward=_graph(backward, casts, layer.backward.outputs),
-        none=_kept(layer.none, casts, needed, layer.none.rerun),
-        selective=_kept(layer.selective, casts, needed, rerun),
+        none=_saved(layer.none, casts, needed, layer.none.rerun),
+        selective=_saved(layer.selective, casts, needed, rerun),
         full=replace(layer.full, rerun=first),
     )
 

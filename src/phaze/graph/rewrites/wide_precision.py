@@ -41,9 +41,9 @@ def wide_layer(layer: Layer) -> Layer:
         parameters=tuple(
             replace(p, element_bytes=_width(p.element_bytes)) for p in layer.parameters
         ),
-        none=_kept(layer.none, tensors, same),
-        selective=_kept(layer.selective, tensors, same),
-        full=_kept(layer.full, tensors, same),
+        none=_saved(layer.none, tensors, same),
+        selective=_saved(layer.selective, tensors, same),
+        full=_saved(layer.full, tensors, same),
         input_bytes=_grown(layer.input_bytes, tensors),
         output_bytes=_grown(layer.output_bytes, tensors),
     )
@@ -115,7 +115,7 @@ def _graph(graph: OperatorGraph, tensors: Tensors, same: Mapping[int, int]) -> O
     return OperatorGraph(widened, operators, tuple(inputs), tuple(sorted(outputs)))
 
 
-def _kept(mode: Recompute, tensors: Tensors, same: Mapping[int, int]) -> Recompute:
+def _saved(mode: Recompute, tensors: Tensors, same: Mapping[int, int]) -> Recompute:
     """What a mode keeps: each tensor once, 16-bit ones in 32."""
     saved, size = list[int](), mode.saved_bytes
     before = {same.get(number, number) for number in mode.saved if number not in same}

@@ -102,7 +102,7 @@ class Modes:
         self._known: dict[str, Mode] = {}
         self.wanted = wanted_of(layer, self.flow, keeping.saves, keeping.logit_bytes is not None)
         self.sources = sources_of(layer, self.flow, keeping.saves)
-        self.none_bytes = self._bytes(self._kept(frozenset(), frozenset()))
+        self.none_bytes = self._bytes(self._saved(frozenset(), frozenset()))
         last = logits(layer) if keeping.logit_bytes is not None else None
         self.logit_bytes = (
             0
@@ -125,7 +125,7 @@ class Modes:
     def _bytes(self, tensors: Iterable[int]) -> int:
         return sum([self._sizes[tensor] for tensor in tensors])
 
-    def _kept(self, operators: frozenset[int], dropped: frozenset[int]) -> frozenset[int]:
+    def _saved(self, operators: frozenset[int], dropped: frozenset[int]) -> frozenset[int]:
         if not operators and self.keeping.saves == "trace":
             return self.wanted
         gone = set()
@@ -165,7 +165,7 @@ class Modes:
     def _of_regions(self, name: str, regions: Sequence[SavedRegion]) -> Mode:
         operators = frozenset().union(*(region.operators for region in regions))
         dropped = frozenset().union(*(region.operators for region in regions if region.drops))
-        saved = self._kept(operators, dropped)
+        saved = self._saved(operators, dropped)
         return self._mode(name, saved, self._rerun(saved, operators))
 
     def none(self) -> Mode:
@@ -189,7 +189,7 @@ class Modes:
         rerun = self.layer.selective.rerun
         recomputed = {access.tensor for op in rerun.operators for access in op.writes}
         if not recomputed:
-            return self._mode("selective", self._kept(frozenset(), frozenset()), rerun)
+            return self._mode("selective", self._saved(frozenset(), frozenset()), rerun)
         return self._mode("selective", self._least(self.wanted - recomputed, self.sources), rerun)
 
     def _operators(self) -> Mode:

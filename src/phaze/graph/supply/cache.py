@@ -97,7 +97,7 @@ def _sound(facts: Facts) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CachedModel:
     """A model that was opened before: what names it among graphs, and its facts."""
 
     digest: str
@@ -105,7 +105,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CacheEntry:
     """An entry of the cache, for people: a model's place, and how many graphs and bytes are kept of
     it."""
 
@@ -124,7 +124,7 @@ class GraphCache:
         key = [place, str(Path.cwd()), *resolved(place_and_plan(place)[0])]
         return self.folder / "models" / f"{documents.digest(key)[:40]}.json"
 
-    def path(self, cached: Known, point: RankPoint) -> Path:
+    def path(self, cached: CachedModel, point: RankPoint) -> Path:
         """Where the graph of a model at a point is kept."""
         return (
             self.folder
@@ -141,7 +141,7 @@ class GraphCache:
         except InputError:
             return None
 
-    def cached_model(self, place: str) -> Known | None:
+    def cached_model(self, place: str) -> CachedModel | None:
         """The model at ``place``, if nothing that it was made from has changed."""
         raw = self._read(self._model_file(place))
         if raw is None or raw.get("schema") != SCHEMA or raw.get("tracer") != tracer_digest():
@@ -153,11 +153,11 @@ class GraphCache:
             if any(file_digest(path) != digest for path, digest in raw["files"].items()):
                 return None
             facts = facts_of(raw["facts"])
-            return Known(documents.digest(raw), facts) if _sound(facts) else None
+            return CachedModel(documents.digest(raw), facts) if _sound(facts) else None
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             return None
 
-    def remember(self, place: str, facts: Facts, files: Sequence[str]) -> Known:
+    def remember(self, place: str, facts: Facts, files: Sequence[str]) -> CachedModel:
         """Keep what a model is made from."""
         raw: Mapping[str, Any] = {
             "schema": SCHEMA,
@@ -169,7 +169,7 @@ class GraphCache:
             "facts": facts.document(),
         }
         self._write(self._model_file(place), raw)
-        return Known(documents.digest(raw), facts)
+        return CachedModel(documents.digest(raw), facts)
 
     def _write(self, path: Path, content: Mapping[str, Any], summed: bool = False) -> None:
         """Keep a file, ``summed`` with its digest beside it; a cache that cannot be written is no
@@ -194,7 +194,7 @@ class GraphCache:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def load(self, cached: Known, point: RankPoint) -> Model | None:
+    def load(self, cached: CachedModel, point: RankPoint) -> Model | None:
         """The graph of a model at a point, if it was kept."""
         path = self.path(cached, point)
         model = self._unchanged(path)
@@ -215,11 +215,11 @@ class GraphCache:
         )
         return model if same == tuple(point.document().values()) else None
 
-    def save(self, cached: Known, point: RankPoint, graph: Mapping[str, Any]) -> None:
+    def save(self, cached: CachedModel, point: RankPoint, graph: Mapping[str, Any]) -> None:
         """Keep the graph of a model at a point."""
         self._write(self.path(cached, point), graph, summed=True)
 
-    def refused(self, cached: Known, point: RankPoint) -> InputError | None:
+    def refused(self, cached: CachedModel, point: RankPoint) -> InputError | None:
         """Why a model has no graph at a point, if that was kept."""
         raw = self._read(self.path(cached, point)) or {}
         stated = [raw.get(key) for key in ("where", "problem", "remedy")]
@@ -229,7 +229,7 @@ class GraphCache:
             else None
         )
 
-    def save_refused(self, cached: Known, point: RankPoint, fault: InputError) -> None:
+    def save_refused(self, cached: CachedModel, point: RankPoint, fault: InputError) -> None:
         """Keep why a model has no graph at a point: to find out again takes a trace."""
         reason = {"where": fault.where, "problem": fault.problem, "remedy": fault.remedy}
         self._write(
@@ -245,7 +245,7 @@ class GraphCache:
                 if path.suffix in (".json", SUM) and stat.S_ISREG(status.st_mode):
                     yield path, status.st_size
 
-    def entries(self) -> list[Kept]:
+    def entries(self) -> list[CacheEntry]:
         """What is kept, by the place of its model, most bytes first."""
         count: dict[str, int] = {}
         size: dict[str, int] = {}
@@ -260,7 +260,7 @@ class GraphCache:
             count[place] = count.get(place, 0) + is_graph
             size[place] = size.get(place, 0) + length
         return sorted(
-            (Kept(place, count[place], size[place]) for place in size),
+            (CacheEntry(place, count[place], size[place]) for place in size),
             key=lambda entry: (-entry.bytes, entry.place),
         )
 

@@ -24,7 +24,7 @@ from phaze.graph import store, zoo
 from phaze.graph.family import FAMILIES, ROTARY_FAMILIES, check_sizes
 from phaze.graph.ir import Model
 from phaze.graph.sources import need_torch
-from phaze.graph.supply.cache import GraphCache, Known, cache_folder
+from phaze.graph.supply.cache import CachedModel, GraphCache, cache_folder
 from phaze.graph.supply.permission import require_allowed
 from phaze.graph.supply.point import USUAL_WIDTHS, Facts, RankPoint
 from phaze.graph.supply.scaled import sampled
@@ -192,11 +192,11 @@ class TracedSupply:
     fresh: bool = False
     traced_before: bool = False
     experts: tuple[int, int, int] | None = None
-    cached: Known | None = None
+    cached: CachedModel | None = None
     workshop: Workshop | None = None
     models: dict[RankPoint, Model] = field(default_factory=dict)
 
-    def _opened(self) -> Known:
+    def _open(self) -> CachedModel:
         if self.cached is None and not self.fresh:
             self.cached = self.cache.cached_model(self.place)
         if self.cached is None:
@@ -217,7 +217,7 @@ class TracedSupply:
     @property
     def facts(self) -> Facts:
         """From the cache, or by running the code that builds it."""
-        return self._opened().facts
+        return self._open().facts
 
     def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
         """All of them; with sequence parallelism where that was proved."""
@@ -227,7 +227,7 @@ class TracedSupply:
         self, points: Sequence[RankPoint], watch: Watch = silent
     ) -> Mapping[RankPoint, InputError]:
         """Trace what is not kept, then end the processes that did."""
-        cached, missing = self._opened(), []
+        cached, missing = self._open(), []
         failed: dict[RankPoint, InputError] = {}
         for point in dict.fromkeys(points):
             if point in self.models:
@@ -272,7 +272,7 @@ class TracedSupply:
     def file(self, point: RankPoint) -> str:
         """Where the graph at a point is kept."""
         self.model(point)
-        path = self.cache.path(self._opened(), point)
+        path = self.cache.path(self._open(), point)
         if not path.is_file():
             raise InputError(
                 str(self.cache.folder),

@@ -73,9 +73,9 @@ class Real:
         self._known: dict[int, tuple[Tensor, Tensor]] = {}
 
     def __call__(self, tree: Any) -> Any:
-        return tree_map(self._one, tree)
+        return tree_map(self._value, tree)
 
-    def _one(self, value: Any) -> Any:
+    def _value(self, value: Any) -> Any:
         if not isinstance(value, FakeTensor):
             return value
         if id(value) not in self._known:
@@ -229,7 +229,7 @@ def _strip(model: nn.Module, skipped: tuple[str, ...]) -> None:
 
 
 @contextmanager
-def kept(module: nn.Module) -> Iterator[None]:
+def restored(module: nn.Module) -> Iterator[None]:
     """Give every parameter of ``module`` back as it was."""
     before = {path: dict(part._parameters) for path, part in module.named_modules()}
     try:

@@ -118,14 +118,14 @@ def _part(
     else:
         take = _slice(path, whole, cut, width, rank)
     with torch.no_grad():
-        part = nn.Parameter(_taken(whole, cut, take, done), requires_grad=whole.requires_grad)
+        part = nn.Parameter(_part_of(whole, cut, take, done), requires_grad=whole.requires_grad)
     done.slices[id(part)] = take
     done.stacked[id(part)] = max(1, len(cut.parts)) if len(set(cut.parts)) == 1 else 1
     done.parameters.extend((part, whole))
     return part
 
 
-def _taken(whole: nn.Parameter, cut: ShardCut, take: Slice, done: Parts) -> Tensor:
+def _part_of(whole: nn.Parameter, cut: ShardCut, take: Slice, done: Parts) -> Tensor:
     """This rank's part of a weight. Without memory it is told by its shape, which all blocks
     share."""
     key = cut.pattern, tuple(whole.shape), whole.stride(), whole.dtype

@@ -39,7 +39,7 @@ def _local_name(path: str, region: TracedRegion) -> str:
     return path.removeprefix(region.path + ".") if region.path else path
 
 
-def _kept(log: Log, values: Iterable[Value], numbering: Numbering) -> tuple[tuple[int, ...], int]:
+def _saved(log: Log, values: Iterable[Value], numbering: Numbering) -> tuple[tuple[int, ...], int]:
     """Tensor numbers of ``values`` and the bytes of their storages, each once."""
     chosen = sorted(value for value in values if value in numbering.numbers)
     storages = {storage for storage, _ in chosen}
@@ -85,10 +85,10 @@ def layer_of(log: Log, region: TracedRegion, weights: Weights, name: str) -> Lay
     carried = {
         v for v in entering if region.inputs.get(v) or log.origin.get(v[0], 0) & FROM_PARAMETERS
     } - written
-    saved, saved_bytes = _kept(log, needed_back & (written | carried), numbering)
+    saved, saved_bytes = _saved(log, needed_back & (written | carried), numbering)
     none = Recompute(saved, saved_bytes, recompute.empty_graph())
-    _, shared_bytes = _kept(log, needed_back & entering - carried - written, numbering)
-    whole, whole_bytes = _kept(log, read & carried, numbering)
+    _, shared_bytes = _saved(log, needed_back & entering - carried - written, numbering)
+    whole, whole_bytes = _saved(log, read & carried, numbering)
     storage_of = {number: value[0] for value, number in numbering.numbers.items()}
     chosen = recompute.selective(
         forward, none, lambda saved: sum(log.bytes_of[s] for s in {storage_of[n] for n in saved})

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from phaze.errors import PhazeError
-from phaze.graph.torch.copies import Copy, copy_of, kept, values
+from phaze.graph.torch.copies import Copy, copy_of, restored, values
 from phaze.graph.torch.cuts import Slice, cut_weights
 from phaze.graph.torch.faults import quoted
 from phaze.graph.torch.flow import Map, MapRecorder
@@ -105,7 +105,7 @@ def dry_run(bench: ShardingProof, cuts: Sequence[ShardCut]) -> str:
     """Why the code cannot run with these weights cut, by shapes alone; nothing where it can."""
     copy = bench.copies[1]
     try:
-        with kept(copy.program.module):
+        with restored(copy.program.module):
             sizes, borders, kernels, _ = _cut(copy, cuts, bench.group(0, False))
             sizes.reference = bench.track
             with kernels, torch.no_grad():
@@ -187,7 +187,7 @@ class Proof:
 
         def run(rank: int, exchange: Exchange) -> Outcome:
             copy = self.bench.copies[1 + rank]
-            with kept(copy.program.module):
+            with restored(copy.program.module):
                 sizes, borders, kernels, slices = _cut(
                     copy, cuts, self.bench.group(rank, sequence_parallel)
                 )

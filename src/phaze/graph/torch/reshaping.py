@@ -54,7 +54,7 @@ def reshaped(
                 continue
             begin = math.prod(whole[a] for a in axes if a < axis) * outer.get(axis, 1)
             if part[axis] == 0 or whole[axis] % part[axis]:
-                result[_kept(whole[axis], begin, results, after)] = part[axis]
+                result[_axis_after(whole[axis], begin, results, after)] = part[axis]
                 continue
             ratio = whole[axis] // part[axis]
             place = _place(begin, ratio, [after[a] for a in results])
@@ -67,7 +67,7 @@ def reshaped(
     return tuple(result), stacked
 
 
-def _kept(size: int, begin: int, results: range, after: Shape) -> int:
+def _axis_after(size: int, begin: int, results: range, after: Shape) -> int:
     """The axis of the result that is an unevenly split axis as it was."""
     before = 1
     for axis in results:

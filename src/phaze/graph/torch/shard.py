@@ -72,7 +72,7 @@ class Surgery:
         self.blocks = {id(module) for module in find_blocks(model).values()}
         self.split: set[int] = set()
         self.notes: dict[str, None] = {}
-        self._kept: list[nn.Parameter] = []
+        self._is_inner: list[nn.Parameter] = []
         self._gathering: set[int] = set()
         self._units: dict[str, dict[str, int]] = {}
 
@@ -165,7 +165,7 @@ class Surgery:
     def _piece(self, whole: Tensor, value: Tensor) -> nn.Parameter:
         piece = nn.Parameter(value.detach().clone(), requires_grad=whole.requires_grad)
         self.split.add(id(piece))
-        self._kept.append(piece)
+        self._is_inner.append(piece)
         return piece
 
     def _replace(self, path: str, module: nn.Module) -> None:

@@ -68,7 +68,7 @@ class TensorOwner:
             return tensor
         key = id(tensor), self.part.number
         if key not in self._leaves:
-            if maker.module is None or self._kept(tensor):
+            if maker.module is None or self._is_inner(tensor):
                 self.give(tensor, maker)
             seen = self.cut(tensor, self.part)
             if self._shards and self.part.module is not None:
@@ -118,7 +118,7 @@ class TensorOwner:
             region, value = self._handed[id(tensor)]
             self.give(value, region)
 
-    def _kept(self, tensor: torch.Tensor) -> bool:
+    def _is_inner(self, tensor: torch.Tensor) -> bool:
         """Whether a block made ``tensor`` and did not hand it out."""
         return id(tensor) in self._owner and id(tensor) not in self._handed
 
@@ -148,7 +148,7 @@ class TensorOwner:
                 self._held.append(value)
             value = self._leaves[key]
             maker = self._maker(value)
-        if maker is not None and (maker.module is None or self._kept(value)):
+        if maker is not None and (maker.module is None or self._is_inner(value)):
             self.give(value, maker)
         return value
 

@@ -30,7 +30,7 @@ from phaze.graph.supply.permission import is_code
 from phaze.graph.supply.point import USUAL_WIDTHS, Facts, facts_of
 from phaze.graph.supply.tracing import LOOK
 from phaze.graph.tensor_plan import place_and_plan
-from phaze.graph.torch.copies import kept
+from phaze.graph.torch.copies import restored
 from phaze.graph.torch.fake import without_weights
 from phaze.graph.torch.faults import is_foreign, of_model, quoted, running_line
 from phaze.graph.torch.follow import Track
@@ -70,7 +70,7 @@ def _notes(source: Source, width: int, built: list[nn.Module]) -> tuple[str, ...
     cuts = source.plan is not None and bool(source.plan.cuts)
     if cuts and not built:
         built.append(module)
-    with kept(module) if cuts else nullcontext():
+    with restored(module) if cuts else nullcontext():
         return shard_model(
             module, source, width=width, sequence=source.sequence, sequence_parallel=False
         ).notes

@@ -22,7 +22,7 @@ from phaze.hardware.shipped import shipped_file
 from phaze.placement.answer import document_of
 from phaze.report.step_time import Step
 from phaze.report.view_model import accounted
-from phaze.schedule.solve import Known
+from phaze.schedule.solve import PartMemo
 from phaze.search.candidates import ChipToCompare, candidates_of
 from phaze.search.compare import best_offers
 from phaze.search.reference import Offer
@@ -76,7 +76,7 @@ def _mean(ratios: Sequence[float | None], weights: Sequence[float]) -> float | N
     )
 
 
-def _steps(task: ModelTask, offer: Offer, chip: Chip, parts: Known) -> tuple[Step, ...]:
+def _steps(task: ModelTask, offer: Offer, chip: Chip, parts: PartMemo) -> tuple[Step, ...]:
     """Where the time of a model goes on the baseline."""
     model, job = task.graphs[offer.configuration.graph].model, task.training
     document, effort = document_of(offer.plan), SchedulingEffort(parts=parts)
@@ -102,7 +102,7 @@ def priced_on(job: SearchJob, chip: Chip) -> PricedChip:
     candidate = candidates_of(job, [ChipToCompare(chip)])[0]
     rates: list[float | None] = []
     steps: list[tuple[Step, ...]] = []
-    parts: Known = {}
+    parts: PartMemo = {}
     for task in tasks_for(job, candidate.chip, candidate.own_links):
         offer = best_offers(task, candidate.chip, ("searched",), None, job.objective, parts)[
             "searched"

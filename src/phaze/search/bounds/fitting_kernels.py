@@ -7,14 +7,14 @@ import numpy as np
 
 from phaze.compiled import njit
 from phaze.placement.bottleneck_kernels import NO_MODE, held_bytes, highest, mode_of
-from phaze.placement.stage_kernels import Room, StageCandidates
+from phaze.placement.stage_kernels import Room, StageTable
 
 if TYPE_CHECKING:
     from phaze.placement.cut_sets import Floats, Ints
 
 
 @njit(cache=True, nogil=True)
-def fewest_again(pairs: StageCandidates, room: Room, in_flight: "Floats") -> "Ints":
+def fewest_again(pairs: StageTable, room: Room, in_flight: "Floats") -> "Ints":
     """For every depth S: the least sum over stages of what a mode recomputes; -1 where no cut
     fits."""
     sets, depth = pairs.start.shape[0] - 1, in_flight.shape[0] - 1
@@ -56,7 +56,7 @@ def unbeaten_rows(rows: "Floats") -> "Ints":
 
 
 @njit(cache=True, nogil=True)
-def highest_numbers(table: StageCandidates, room: Room, in_flight: "Floats") -> "Ints":
+def highest_numbers(table: StageTable, room: Room, in_flight: "Floats") -> "Ints":
     """The greatest number from the end at which every stage fits in each mode, 0 if at none;
     ``in_flight`` by number."""
     numbers, depth = (

@@ -51,7 +51,7 @@ from phaze.placement.prepared_width import (
 )
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import something_fits
-from phaze.placement.stage_kernels import StageCandidates
+from phaze.placement.stage_kernels import StageTable
 from phaze.search.bounds import shape_rows
 from phaze.search.bounds.fitting_kernels import fewest_again, highest_numbers, unbeaten_rows
 from phaze.search.bounds.shape_kernels import Shapes, Stages
@@ -111,7 +111,7 @@ class ShapeTerms:
     graph: RankGraph
     problem: PlacementProblem
     width: Width
-    table: StageCandidates
+    table: StageTable
     rows: ShapeRows
     reached: Floats
     first: float | None
@@ -302,7 +302,7 @@ def _shapes(rows: Sequence[Floats], classes: int) -> Shapes:
     )
 
 
-def _fewest(problem: PlacementProblem, width: Width, table: StageCandidates) -> Integers:
+def _fewest(problem: PlacementProblem, width: Width, table: StageTable) -> Integers:
     """Fewest layers recomputed at every depth, -1 where nothing fits; with one chunk, which needs
     the least memory."""
     depth, by_microbatches = width.depth, dict[tuple[int, int], Integers]()

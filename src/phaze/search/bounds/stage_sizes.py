@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from phaze.placement.prepared_width import Width
 from phaze.placement.problem import PlacementProblem
-from phaze.placement.stage_kernels import StageCandidates
+from phaze.placement.stage_kernels import StageTable
 from phaze.search.rank_graph import RankGraph
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ class StageSizes:
         return dense / problem.sharing.context + self.expert_bytes * ranks
 
 
-def stage_sizes(table: StageCandidates) -> StageSizes:
+def stage_sizes(table: StageTable) -> StageSizes:
     """The sizes of the stages of a table."""
     pairs = np.unique(np.stack([table.parameter_bytes, table.expert_bytes], axis=1), axis=0)
     return StageSizes(pairs[:, 0].copy(), pairs[:, 1].copy())
@@ -78,7 +78,7 @@ def first_bytes(width: Width) -> float:
     )
 
 
-def priced_sizes(table: StageCandidates, reached: Floats) -> Floats:
+def priced_sizes(table: StageTable, reached: Floats) -> Floats:
     """The sizes of a largest stage that prices are asked for, ascending."""
     sizes = np.unique(np.append(reached, table.parameter_bytes))
     sizes = sizes[sizes >= reached.min(initial=np.inf)]

@@ -134,7 +134,7 @@ def box_values(
             continue
         members = index[some]
         rates, least = (
-            [_taken(run_rates, members) for run_rates, _ in measured],
+            [_of_boxes(run_rates, members) for run_rates, _ in measured],
             list[list[Floats]]([] for _ in measured),
         )
         limits_s = (
@@ -151,7 +151,7 @@ def box_values(
     return bounds_of_runs
 
 
-def _taken(rates: Rates, index: Integers) -> Rates:
+def _of_boxes(rates: Rates, index: Integers) -> Rates:
     return Rates(rates.rate[:, index], rates.weight, rates.delays)
 
 

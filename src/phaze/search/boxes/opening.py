@@ -17,7 +17,7 @@ from phaze.search.boxes.box_bounds import BoxQuestion
 from phaze.search.boxes.counts import count_left_out
 from phaze.search.boxes.grid import BoxGrid, box_grid, numbers_of
 from phaze.search.boxes.walk import Walked, beam, walk
-from phaze.search.chips import SpaceChips, enumerate_space, kept_at
+from phaze.search.chips import SpaceChips, chips_at, enumerate_space
 from phaze.search.deadline import Deadline
 from phaze.search.factors import AS_THEY_ARE, ConstantFactors
 from phaze.search.feasibility import NOTHING_LEFT_OUT
@@ -55,7 +55,7 @@ def chips_numbered(
     chips = len(space) - sum(counts.values()) if counted else 0
     numbers = np.unique(numbers)
     numbers = numbers[(numbers >= 0) & (numbers < prod(shape))]
-    kept_chips = kept_at(space, numbers)
+    kept_chips = chips_at(space, numbers)
     return replace(kept_chips, rules=counts, others=max(0, chips - len(kept_chips))).scaled(factors)
 
 
