@@ -16,14 +16,14 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from tests.export.launching import written
 from tests.export.splits import DEEPSPEED
 
 RECORDED = Path(__file__).parent / "recorded" / "deepspeed-0.19.8.json"
 
 
-def objection(split: Split) -> str:
+def objection(split: PlannedSplit) -> str:
     """What the release says against a configuration; nothing where it takes it."""
     config = importlib.import_module("deepspeed.runtime.config")
     ranks = SimpleNamespace(get_data_parallel_world_size=lambda: split.data)

@@ -23,7 +23,7 @@ from typing import Any
 import typing_extensions
 
 from phaze.export.maxtext_mesh import axes
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.graph.zoo import ZOO
 from tests.export.launching import written
 from tests.export.maxtext_splits import MAXTEXT
@@ -32,7 +32,7 @@ RECORDED = Path(__file__).parent / "recorded" / "maxtext-0.2.5.json"
 AXES = {"stage": "pipeline"}
 
 
-def objection(split: Split, path: Path) -> str:
+def objection(split: PlannedSplit, path: Path) -> str:
     """What the release says against a configuration; nothing where it takes it as it was meant."""
     jax: Any = importlib.import_module("jax")
     reader = importlib.import_module("maxtext.configs.pyconfig")
@@ -60,7 +60,7 @@ def _degrees(read: Any) -> dict[str, int]:
     return {AXES.get(axis, axis): ici * dcn for axis, ici, dcn in both if ici * dcn > 1}
 
 
-def _sizes(split: Split, read: Any) -> str:
+def _sizes(split: PlannedSplit, read: Any) -> str:
     """What is wrong with the sizes of the model that it would train."""
     if split.model not in ZOO:
         return (

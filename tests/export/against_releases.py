@@ -32,7 +32,7 @@ from typing import Any
 import typing_extensions
 
 from phaze.export.megatron import CONNECTIONS, OFFLOADS
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.torchtitan_flavour import FLAVOUR, flavour_module, model_sizes
 from phaze.export.torchtitan_limits import FLAVOURS
 from tests.export.launching import written
@@ -126,7 +126,7 @@ def with_torchtitan(folder: Path) -> Iterator[tuple[str, str]]:
             yield name, f"{type(fault).__name__}: {fault}"
 
 
-def _require_sizes(split: Split) -> None:
+def _require_sizes(split: PlannedSplit) -> None:
     """The flavour that a module adds has the parameters of the plan's model."""
     torch, own = (
         importlib.import_module("torch"),

@@ -3,15 +3,15 @@
 from phaze.export.flag import deviations, launch_text, read
 from phaze.export.frameworks import BY_KEY
 from phaze.export.launch import Launch
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 
 
-def written(key: str, split: Split) -> str:
+def written(key: str, split: PlannedSplit) -> str:
     """The launch file of a plan."""
     return launch_text(BY_KEY[key], split)
 
 
-def not_as_planned(key: str, split: Split) -> list[str]:
+def not_as_planned(key: str, split: PlannedSplit) -> list[str]:
     """What the framework does otherwise than planned."""
     return deviations(BY_KEY[key], split)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from tests.export.splits import ALONE, EVEN, ONE, experts, split
 
 TPU: dict[str, Any] = {"chip": "tpu-v5p", "attention": "fused"}
@@ -15,7 +15,7 @@ SIZES = {
     "tied": 1, "gated": 1,
 }  # fmt: skip
 WHOLE: dict[str, Any] = {"tensor": 1, "devices": (1,), "sequence_parallel": False, "zero": 3}
-MAXTEXT: Mapping[str, Split] = MappingProxyType(
+MAXTEXT: Mapping[str, PlannedSplit] = MappingProxyType(
     {
         "replicas": split(**ALONE, zero=0),
         "one device": split(**ALONE, data=1, batch=4, zero=0),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.hardware.stack import StateBytes
 
 MIXTURE = {
@@ -35,15 +35,15 @@ SPREAD: dict[str, Any] = {
 }
 
 
-def experts(layers: int, **changes: Any) -> Split:
+def experts(layers: int, **changes: Any) -> PlannedSplit:
     """A mixture of so many blocks on 2 x 16 devices, its experts over 8 ranks."""
     wanted = {**SPREAD, "data": 16, "expert": 8, "devices": (2,), "stages": ((layers, True, True),)}
     return split(**wanted | changes)
 
 
-def split(**changes: Any) -> Split:
+def split(**changes: Any) -> PlannedSplit:
     """A llama of 16 blocks on 2 x 4 x 8 devices, its stages uneven."""
-    plain = Split(
+    plain = PlannedSplit(
         model="llama3-8b", chip="h100", tensor=2, pipeline=4, data=8, chunks=1, microbatch=2,
         batch=256, sequence=8192,
         sequence_parallel=True, optimizer="adam", precision="bf16", zero=1, order="data",
@@ -55,7 +55,7 @@ def split(**changes: Any) -> Split:
     return replace(plain, **changes)
 
 
-MEGATRON: Mapping[str, Split] = MappingProxyType(
+MEGATRON: Mapping[str, PlannedSplit] = MappingProxyType(
     {
         "hierarchical contexts": split(
             **{**ONE, "stages": ((16, True, True),)},
@@ -198,7 +198,7 @@ MEGATRON: Mapping[str, Split] = MappingProxyType(
         ),
     }
 )
-TORCHTITAN: Mapping[str, Split] = MappingProxyType(
+TORCHTITAN: Mapping[str, PlannedSplit] = MappingProxyType(
     {
         "uneven": split(),
         "even": split(stages=EVEN),
@@ -298,7 +298,7 @@ TORCHTITAN: Mapping[str, Split] = MappingProxyType(
         ),
     }
 )
-DEEPSPEED: Mapping[str, Split] = MappingProxyType(
+DEEPSPEED: Mapping[str, PlannedSplit] = MappingProxyType(
     {
         **{f"zero {zero}": split(**ALONE, zero=zero, data=16, batch=64) for zero in range(4)},
         "tensor": split(**ONE, zero=1),

@@ -13,12 +13,12 @@ from phaze.errors import InputError
 from phaze.export.flag import Framework, lines
 from phaze.export.frameworks import BY_KEY, FRAMEWORKS
 from phaze.export.launch import Launch
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from tests.export.launching import read_back, written
 from tests.export.maxtext_splits import MAXTEXT
 from tests.export.splits import DEEPSPEED, MEGATRON, TORCHTITAN
 
-KINDS: Mapping[str, Mapping[str, Split]] = {
+KINDS: Mapping[str, Mapping[str, PlannedSplit]] = {
     "megatron": MEGATRON, "torchtitan": TORCHTITAN, "maxtext": MAXTEXT, "deepspeed": DEEPSPEED,
 }  # fmt: skip
 # What a file of a framework cannot state, and a run therefore takes from the command line.
@@ -51,7 +51,7 @@ def stated(key: str, launch: Launch) -> dict[str, Any]:
     return {name: value for name, value in whole.items() if name not in UNSTATED[key]}
 
 
-def planned(key: str, split: Split, blocks: bool) -> dict[str, Any]:
+def planned(key: str, split: PlannedSplit, blocks: bool) -> dict[str, Any]:
     """The same fields of a plan, as far as the framework tells them apart."""
     zero, attention, sequence_parallel = (
         split.zero,
@@ -94,12 +94,12 @@ def planned(key: str, split: Split, blocks: bool) -> dict[str, Any]:
     return {name: value for name, value in whole.items() if name not in UNSTATED[key]}
 
 
-def assert_read_back(key: str, split: Split) -> None:
+def assert_read_back(key: str, split: PlannedSplit) -> None:
     fields = stated(key, read_back(key, written(key, split)))
     assert fields == planned(key, split, fields["blocks"] is not None)
 
 
-def pipelines(draw: st.DrawFn, split: Split) -> dict[str, Any]:
+def pipelines(draw: st.DrawFn, split: PlannedSplit) -> dict[str, Any]:
     pipeline, family = draw(st.sampled_from((1, 2, 4))), draw(st.sampled_from(FAMILIES))
     family = family if pipeline > 1 else ""
     chunks = (
@@ -117,13 +117,13 @@ def pipelines(draw: st.DrawFn, split: Split) -> dict[str, Any]:
     }
 
 
-def batches(draw: st.DrawFn, split: Split) -> dict[str, Any]:
+def batches(draw: st.DrawFn, split: PlannedSplit) -> dict[str, Any]:
     data = split.expert * draw(st.sampled_from((1, 2, 4, 8)))
     microbatch, rounds = draw(st.sampled_from((1, 2, 4))), draw(st.sampled_from((1, 4, 8)))
     return {"data": data, "microbatch": microbatch, "batch": data * microbatch * rounds, "shard": 0}
 
 
-def sharing(draw: st.DrawFn, split: Split) -> dict[str, Any]:
+def sharing(draw: st.DrawFn, split: PlannedSplit) -> dict[str, Any]:
     context, zero, shard = (
         draw(st.sampled_from(sizes)) for sizes in ((1, 2, 8), (0, 1, 2, 3), (0, 2, 4))
     )
@@ -133,7 +133,7 @@ def sharing(draw: st.DrawFn, split: Split) -> dict[str, Any]:
     return {"context": context, "context_way": way, "zero": zero, "shard": shard if divides else 0}
 
 
-def kernels(draw: st.DrawFn, split: Split) -> dict[str, Any]:
+def kernels(draw: st.DrawFn, split: PlannedSplit) -> dict[str, Any]:
     return {
         "recompute": (draw(st.sampled_from(MODES)),) * split.pipeline,
         "attention": "fused" if split.context > 1 else draw(st.sampled_from(("fused", "eager"))),
@@ -144,10 +144,10 @@ def kernels(draw: st.DrawFn, split: Split) -> dict[str, Any]:
 
 
 @st.composite
-def plans(draw: st.DrawFn, key: str) -> Split:
+def plans(draw: st.DrawFn, key: str) -> PlannedSplit:
     """A plan of a kind that the framework can launch, with another pipeline, batch, sharing or
     other kernels."""
-    split: Split = draw(st.sampled_from(list(KINDS[key].values())))
+    split: PlannedSplit = draw(st.sampled_from(list(KINDS[key].values())))
     for change in (batches, pipelines, sharing, kernels):
         if draw(st.booleans()):
             split = replace(split, **change(draw, split))

@@ -14,7 +14,7 @@ import pytest
 
 from phaze.evaluate.headroom import DeviceMemory
 from phaze.hardware.library import load_chip
-from phaze.report.drawings import Column, DesignPlot, Parameter
+from phaze.report.drawings import Column, DesignParameter, DesignPlot
 from phaze.report.page.floor_plan import Box, cells, components_of, treemap
 from phaze.report.page.front_page import knee_of
 from phaze.report.page.pipeline_timeline import MOST_EVENTS
@@ -211,7 +211,9 @@ def random_plot(count: int) -> DesignPlot:
         Column("cost", "USD", rng.uniform(1, 9, count)),
     ]
     which = rng.integers(0, 8, count)
-    parameters = [Parameter(f"parameter {number}", tuple("abcdefgh"), which) for number in range(6)]
+    parameters = [
+        DesignParameter(f"parameter {number}", tuple("abcdefgh"), which) for number in range(6)
+    ]
     exact = np.zeros(count, bool)
     exact[::5000] = True
     best = int(np.argmax(height))

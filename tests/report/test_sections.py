@@ -17,7 +17,7 @@ from phaze.report.drawings import (
     Gauge,
     Outline,
     Piece,
-    Point,
+    PlotPoint,
     Region,
     Scatter,
     Series,
@@ -84,7 +84,7 @@ SECTIONS: list[Section] = [
     Scatter(
         X,
         Y,
-        [Series("model", [Point(8.0, 0.0, "low"), Point(64.0, 1.0, HOSTILE)])],
+        [Series("model", [PlotPoint(8.0, 0.0, "low"), PlotPoint(64.0, 1.0, HOSTILE)])],
         [Region(8, 512, "A", "all")],
     ),
     Notes([LONG, LONG], "Notes"),

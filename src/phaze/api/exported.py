@@ -10,7 +10,7 @@ from phaze.errors import InputError, unknown_name
 if TYPE_CHECKING:
     from phaze.export.chakra import TracedPlan
     from phaze.export.frame import Frame
-    from phaze.export.source import Split
+    from phaze.export.source import PlannedSplit
     from phaze.report.view_model import Story
     from phaze.schedule.solve import Scheduler
 
@@ -34,7 +34,7 @@ def _chosen(names: Sequence[str], model: str | None, where: str) -> int:
     return names.index(model)
 
 
-def _split(run: str, model: str | None) -> "Split":
+def _split(run: str, model: str | None) -> "PlannedSplit":
     from phaze.evaluate.job_file import reopened
     from phaze.export.load_run import read_plan, run_of
     from phaze.export.source import planned_split, searched_split
@@ -116,7 +116,7 @@ def _text(run: str, to: str, model: str | None) -> str:
 
 
 def _module_beside(
-    launch: Path, split: "Split", module: "Callable[[Split], tuple[str, str] | None]"
+    launch: Path, split: "PlannedSplit", module: "Callable[[PlannedSplit], tuple[str, str] | None]"
 ) -> str | None:
     """Write the Python file that a launch file needs beside it; its path, or None where the plan
     needs none."""

@@ -1,7 +1,7 @@
 """The passes of a layer as computation and collectives in turn, for traces that a network simulator
 replays.
 
-The seconds of a pass are those of the plan without what of its collectives is exposed, sharded
+The seconds of a pass are those of the plan without what of its collectives is exposed, distributed
 over its operators by the seconds that each takes on all cores; a collective stands where it stands
 in the pass and waits for what is before it::
 

@@ -17,7 +17,7 @@ from phaze.documents import dumps, parse
 from phaze.export.flag import SAME, Condition, Flag, Framework, Limit, Line, above_one
 from phaze.export.limits import COMMON, modes
 from phaze.export.notation import dotted, tables_of
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.values import Values
 
 VERSION = "DeepSpeed 0.19.8"
@@ -109,7 +109,7 @@ def _together(values: Values) -> dict[str, Any]:
     }
 
 
-def _write(split: Split, lines: Sequence[Line], deviations: Sequence[str]) -> str:
+def _write(split: PlannedSplit, lines: Sequence[Line], deviations: Sequence[str]) -> str:
     document: dict[str, Any] = {}
     for line in lines:
         table, _, key = line.name.rpartition(".")

@@ -20,12 +20,12 @@ from typing import Any
 
 from phaze.errors import InputError
 from phaze.export.launch import Launch, launch_of
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.values import Values
 from phaze.options.frameworks import FRAMEWORK_NAMES
 
-Text = str | Callable[[Split], str]
-Condition = Callable[[Split], bool]
+Text = str | Callable[[PlannedSplit], str]
+Condition = Callable[[PlannedSplit], bool]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -66,7 +66,7 @@ class Flag:
     default: Any = None
     needed: Condition = lambda split: True
 
-    def encoded(self, split: Split) -> Any:
+    def encoded(self, split: PlannedSplit) -> Any:
         """The value for a plan, None where it needs no such line."""
         if not self.needed(split):
             return None
@@ -93,7 +93,7 @@ def with_others(values: Values, name: str) -> None:
     """A decode: the flag states its field only together with others."""
 
 
-def planned(split: Split, field: str) -> Any:
+def planned(split: PlannedSplit, field: str) -> Any:
     """The field of a run as a plan has it: its stages recompute alike where it can be launched."""
     return (
         split.recompute[0]
@@ -143,13 +143,13 @@ class Framework:
     stacks: tuple[str, ...]
     flags: tuple[Flag, ...]
     form: Callable[[Any], str]
-    write: Callable[[Split, Sequence[Line], Sequence[str]], str]
+    write: Callable[[PlannedSplit, Sequence[Line], Sequence[str]], str]
     parse: Callable[[str, str], Mapping[str, Any]]
     recognises: Callable[[str, str, str], bool]
     limits: tuple[Limit, ...] = ()
     deviations: tuple[tuple[Condition, str], ...] = ()
     together: Callable[[Values], Mapping[str, Any]] = lambda values: NOTHING
-    module: Callable[[Split], tuple[str, str] | None] | None = None
+    module: Callable[[PlannedSplit], tuple[str, str] | None] | None = None
 
     @property
     def name(self) -> str:
@@ -157,13 +157,13 @@ class Framework:
         return FRAMEWORK_NAMES[self.key]
 
 
-def _text(framework: Framework, text: Text, split: Split) -> str:
+def _text(framework: Framework, text: Text, split: PlannedSplit) -> str:
     if not isinstance(text, str):
         return text(split)
     return text.format(split=split, name=framework.name, version=framework.version)
 
 
-def refuse(framework: Framework, split: Split) -> None:
+def refuse(framework: Framework, split: PlannedSplit) -> None:
     """Raise an InputError with the reason where a framework cannot launch a plan."""
     for limit in framework.limits:
         if limit.applies(split):
@@ -173,7 +173,7 @@ def refuse(framework: Framework, split: Split) -> None:
             raise InputError(where, problem, remedy)
 
 
-def lines(framework: Framework, split: Split) -> list[Line]:
+def lines(framework: Framework, split: PlannedSplit) -> list[Line]:
     """The lines of a plan's launch file, or an InputError that says why there is none."""
     refuse(framework, split)
     written = []
@@ -189,7 +189,7 @@ def lines(framework: Framework, split: Split) -> list[Line]:
     return written
 
 
-def deviations(framework: Framework, split: Split) -> list[str]:
+def deviations(framework: Framework, split: PlannedSplit) -> list[str]:
     """What a framework will do otherwise than planned, though it can run the plan."""
     texts = [text for applies, text in framework.deviations if applies(split)]
     priced = (
@@ -206,7 +206,7 @@ def deviations(framework: Framework, split: Split) -> list[str]:
     return texts
 
 
-def launch_text(framework: Framework, split: Split) -> str:
+def launch_text(framework: Framework, split: PlannedSplit) -> str:
     """The launch file of a plan, or an InputError that says why there is none."""
     return framework.write(split, lines(framework, split), deviations(framework, split))
 

@@ -12,7 +12,7 @@ from phaze.evaluate.plan_file import require_job_plan
 from phaze.evaluate.plan_set import plans_in
 from phaze.export.flag import Framework, deviations, launch_text
 from phaze.export.frameworks import FRAMEWORKS
-from phaze.export.source import Split, planned_split
+from phaze.export.source import PlannedSplit, planned_split
 from phaze.report.launch_text import LaunchText
 
 
@@ -36,7 +36,7 @@ def launches(
     return tuple(_launch(framework, split) for framework in FRAMEWORKS)
 
 
-def _launch(framework: Framework, split: Split) -> LaunchText:
+def _launch(framework: Framework, split: PlannedSplit) -> LaunchText:
     named = (framework.key, framework.name, framework.file)
     try:
         return LaunchText(

@@ -1,16 +1,16 @@
 """What no framework here can launch, whatever its release."""
 
 from phaze.export.flag import Limit
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.hardware.stack import StateBytes
 
 
-def has_special_state(split: Split) -> bool:
+def has_special_state(split: PlannedSplit) -> bool:
     """Whether the optimizer's state has other types than the usual."""
     return split.state is not None and split.state != StateBytes()
 
 
-def modes(split: Split) -> str:
+def modes(split: PlannedSplit) -> str:
     """What the stages recompute, in words."""
     return ", ".join(sorted(set(split.recompute)))
 

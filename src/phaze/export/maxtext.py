@@ -38,7 +38,7 @@ from phaze.export.maxtext_limits import (
 )
 from phaze.export.maxtext_mesh import MESH, degrees
 from phaze.export.notation import aligned, flat_yaml, not_as_planned, yaml_value
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.values import MOST, Values
 
 SIZES: Mapping[str, str] = MappingProxyType(
@@ -66,7 +66,7 @@ TPU_FLAGS = (
 """What lets the compiler run collectives behind products, as the release's own scripts say it."""
 
 
-def _size(size: str) -> Callable[[Split], int]:
+def _size(size: str) -> Callable[[PlannedSplit], int]:
     """A size of a llama that is not named."""
     usual: Mapping[str, Callable[[Mapping[str, int]], int]] = {
         "kv_heads": lambda sizes: sizes["heads"],
@@ -75,7 +75,7 @@ def _size(size: str) -> Callable[[Split], int]:
     return lambda split: split.sizes[size] if size in split.sizes else usual[size](split.sizes)
 
 
-def _attention(split: Split) -> str:
+def _attention(split: PlannedSplit) -> str:
     if split.attention == "eager":
         return "dot_product"
     return "flash" if is_tpu(split) else "cudnn_flash_te"
@@ -252,7 +252,7 @@ def _together(values: Values) -> dict[str, Any]:
     }
 
 
-def _write(split: Split, lines: Sequence[Line], deviations: Sequence[str]) -> str:
+def _write(split: PlannedSplit, lines: Sequence[Line], deviations: Sequence[str]) -> str:
     text = (
         f"# {split.model} on {split.processes} x {split.chip}: a configuration for "
         f"{VERSION}, by phaze {__version__}.\n"

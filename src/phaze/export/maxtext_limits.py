@@ -7,7 +7,7 @@ from types import MappingProxyType
 from phaze.export.flag import Limit
 from phaze.export.limits import COMMON, has_special_state, modes
 from phaze.export.maxtext_mesh import degrees_in_words, fills_no_slices
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 
 VERSION = "MaxText 0.2.5"
 NAMED = ("llama2-7b", "llama3-8b", "llama3-70b", "llama3.1-405b", "mixtral-8x7b", "mixtral-8x22b",
@@ -37,37 +37,37 @@ WAYS = ("all_gather", "ring", "ulysses")
 ELSEWHERE = ("trainium", "gaudi", "wormhole")
 
 
-def is_tpu(split: Split) -> bool:
+def is_tpu(split: PlannedSplit) -> bool:
     """Whether the chip is one of Google's."""
     return split.chip.startswith("tpu")
 
 
-def recipes(split: Split) -> Mapping[str, str]:
+def recipes(split: PlannedSplit) -> Mapping[str, str]:
     """Its scheme of a recipe, by hardware."""
     return TPU_RECIPES if is_tpu(split) else GPU_RECIPES
 
 
-def by_sizes(split: Split) -> bool:
+def by_sizes(split: PlannedSplit) -> bool:
     """Whether the model is none of its own."""
     return split.model not in MODELS
 
 
-def together(split: Split) -> int:
+def together(split: PlannedSplit) -> int:
     """Sequences that all devices work on together."""
     return split.microbatch * split.data * (split.rounds if split.pipeline > 1 else 1)
 
 
-def share(split: Split) -> int | float:
+def share(split: PlannedSplit) -> int | float:
     """Sequences a device."""
     exact = Fraction(together(split), split.processes)
     return exact.numerator if exact.denominator == 1 else float(exact)
 
 
-def _ways(split: Split) -> tuple[str, ...]:
+def _ways(split: PlannedSplit) -> tuple[str, ...]:
     return WAYS if is_tpu(split) else WAYS[:2]
 
 
-def _has_no_model(split: Split) -> bool:
+def _has_no_model(split: PlannedSplit) -> bool:
     return by_sizes(split) and (split.model != "llama" or not split.sizes.get("gated", 1))
 
 

@@ -11,7 +11,7 @@ from math import gcd, prod
 from types import MappingProxyType
 
 from phaze.export.flag import Flag
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.values import Values
 
 REASONS: Mapping[str, str] = MappingProxyType(
@@ -40,7 +40,7 @@ LEFT_OPEN = (("ici", "fsdp"), ("dcn", "data"))
 PLACES: Mapping[str, str] = MappingProxyType({"ici": "inside a slice", "dcn": "across slices"})
 
 
-def axes(split: Split) -> dict[str, int]:
+def axes(split: PlannedSplit) -> dict[str, int]:
     """The degrees of the mesh by axis, those that lie nearest to each other first."""
     replicas = split.data // split.expert
     groups = split.shards if split.zero == 3 else replicas
@@ -58,7 +58,7 @@ def axes(split: Split) -> dict[str, int]:
     )
 
 
-def inside(split: Split) -> dict[str, int]:
+def inside(split: PlannedSplit) -> dict[str, int]:
     """How much of each axis lies inside a slice, filled from the nearest on."""
     degrees = axes(split)
     if split.node == 0 or split.node >= split.processes:
@@ -70,14 +70,14 @@ def inside(split: Split) -> dict[str, int]:
     return within
 
 
-def fills_no_slices(split: Split) -> bool:
+def fills_no_slices(split: PlannedSplit) -> bool:
     """Whether the degrees leave a part of a slice idle."""
     if split.node == 0 or split.node >= split.processes:
         return False
     return prod(inside(split).values()) != split.node or split.processes % split.node != 0
 
 
-def degrees_in_words(split: Split) -> str:
+def degrees_in_words(split: PlannedSplit) -> str:
     """The degrees above 1."""
     return " x ".join(str(degree) for degree in axes(split).values() if degree > 1)
 
@@ -89,7 +89,7 @@ def _key(place: str, axis: str) -> str:
 def _flag(place: str, axis: str) -> Flag:
     """The degree of an axis inside or across slices; those of the replicas are always written."""
 
-    def encode(split: Split) -> int | None:
+    def encode(split: PlannedSplit) -> int | None:
         degree, within = axes(split).get(axis, 1), inside(split).get(axis, 1)
         if place == "ici":
             return within if degree > 1 or axis in ("fsdp", "data") else None

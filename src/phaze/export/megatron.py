@@ -30,7 +30,7 @@ from phaze.export.megatron_shared import (
 )
 from phaze.export.notation import aligned, not_as_planned, shell_value
 from phaze.export.shell import flags_of, words_of
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.values import Values, Words
 from phaze.graph.saved.modes import ALTERNATE, JOIN, OFFLOAD
 
@@ -70,21 +70,21 @@ BACKENDS: Mapping[str, str | None] = MappingProxyType(
 """Attention by its backends; every other one is fused."""
 
 
-def _offloads(split: Split) -> bool:
+def _offloads(split: PlannedSplit) -> bool:
     return OFFLOAD in split.recompute[0]
 
 
-def _offloads_blocks(split: Split) -> bool:
+def _offloads_blocks(split: PlannedSplit) -> bool:
     """Whether whole blocks can be offloaded: without a pipeline, all but the last."""
     return _offloads(split) and split.pipeline == 1 and split.blocks > 1
 
 
-def _has_other_state(split: Split) -> bool:
+def _has_other_state(split: PlannedSplit) -> bool:
     """Whether the optimizer must be told the types of its state."""
     return has_special_state(split) and split.optimizer == "adam"
 
 
-def _state_bytes(split: Split, part: str) -> float:
+def _state_bytes(split: PlannedSplit, part: str) -> float:
     return float(getattr(split.state, part))
 
 
@@ -312,7 +312,7 @@ def _together(values: Values) -> dict[str, Any]:
     }
 
 
-def environment(split: Split) -> str:
+def environment(split: PlannedSplit) -> str:
     """The lines that set what the flags need of the environment."""
     text = ""
     if split.zero > 1:
@@ -330,7 +330,7 @@ def environment(split: Split) -> str:
     return text
 
 
-def _write(split: Split, lines: Sequence[Line], deviations: Sequence[str]) -> str:
+def _write(split: PlannedSplit, lines: Sequence[Line], deviations: Sequence[str]) -> str:
     """A shell file that sets MEGATRON_FLAGS."""
     rows = [(f"  {line.name} {shell_value(line.value)}".rstrip(), line.reason) for line in lines]
     vocabulary = (

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from phaze.export.flag import SAME, Condition, Flag, when, with_others
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.values import Values
 
 GPT, BERT = "pretrain_gpt.py", "pretrain_bert.py"
@@ -84,22 +84,22 @@ USUAL_ACTIVE = 2
 DENSE_FIRST = re.compile(r"\(\[0\]\*([0-9]{1,4})\+\[1\]\*([0-9]{1,4})\)")
 
 
-def sizes_of(split: Split) -> dict[str, int]:
+def sizes_of(split: PlannedSplit) -> dict[str, int]:
     """The sizes of the plan's model, with those of its published configuration."""
     return {**split.sizes, **LLAMAS.get(split.model, {})}
 
 
-def script_of(split: Split) -> str:
+def script_of(split: PlannedSplit) -> str:
     """The script that trains the model."""
     return GPT if split.model in LLAMAS else SCRIPTS.get(split.model, "your pretraining script")
 
 
-def has_experts(split: Split) -> bool:
+def has_experts(split: PlannedSplit) -> bool:
     """Whether the model is a mixture of experts."""
     return "experts" in sizes_of(split)
 
 
-def is_not_there(split: Split) -> bool:
+def is_not_there(split: PlannedSplit) -> bool:
     """Whether Megatron-LM does not have the model in this form."""
     shares_experts = (split.expert > 1 or split.tensor == 1) and split.model in LLAMAS
     return split.model in NOT_THERE and not shares_experts
@@ -127,12 +127,12 @@ def _widens_heads(sizes: Mapping[str, int]) -> bool:
     return sizes.get("head_dim", 0) * sizes.get("heads", 0) not in (0, sizes.get("hidden"))
 
 
-def _layers_with_experts(split: Split) -> str:
+def _layers_with_experts(split: PlannedSplit) -> str:
     sizes = sizes_of(split)
     return f"'([0]*{sizes['dense_layers']}+[1]*{sizes['layers'] - sizes['dense_layers']})'"
 
 
-def _perceptron(split: Split) -> int | None:
+def _perceptron(split: PlannedSplit) -> int | None:
     """The width of the MLP; of a mixture without a dense layer that of an expert."""
     sizes = sizes_of(split)
     return sizes.get("mlp", sizes.get("expert_mlp"))

@@ -12,7 +12,7 @@ from phaze.errors import InputError
 from phaze.export.flag import SAME, Flag, Limit
 from phaze.export.launch import stages_of
 from phaze.export.megatron_model import BERT, SCRIPTS
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.values import Values
 from phaze.pipeline.families import FAMILIES
 
@@ -21,7 +21,7 @@ LAYOUT = "--pipeline-model-parallel-layout"
 PART = "--num-layers-per-virtual-pipeline-stage"
 
 
-def layout(split: Split) -> str:
+def layout(split: PlannedSplit) -> str:
     """The pipeline as a layout string; chunk c of rank r is the stage c * ranks + r of the
     string."""
     order = [stage for _ in range(split.chunks) for stage in split.stages]
@@ -60,7 +60,7 @@ def layout_parts(text: str, where: str) -> list[int]:
     return [part.count("t") for part in parts]
 
 
-def _needs_layout(split: Split) -> bool:
+def _needs_layout(split: PlannedSplit) -> bool:
     """Whether Megatron-LM would cut the pipeline otherwise without being told."""
     first, last = split.stages[0], split.stages[-1]
     is_even = (
@@ -72,7 +72,7 @@ def _needs_layout(split: Split) -> bool:
     return split.pipeline > 1 and not is_even
 
 
-def _layout_reason(split: Split) -> str:
+def _layout_reason(split: PlannedSplit) -> str:
     if split.chunks > 1:
         return f"{split.chunks} virtual stages a rank, the first of every rank first"
     return "uneven stages: E before the blocks, t a block, L after them"
@@ -90,7 +90,7 @@ PIPELINE = (
 )  # fmt: skip
 
 
-def _uneven_chunk(split: Split) -> str:
+def _uneven_chunk(split: PlannedSplit) -> str:
     number, blocks = next(
         (number, blocks)
         for number, (blocks, _, _) in enumerate(split.stages)

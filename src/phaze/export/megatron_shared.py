@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from phaze.export.flag import SAME, Flag, Limit, above_one, when
 from phaze.export.megatron_model import has_experts
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.values import Values
 from phaze.graph.split_context import hierarchy
 
@@ -20,12 +20,12 @@ COMM_TYPES: Mapping[str, str] = MappingProxyType(
 GROUPS = "--hierarchical-context-parallel-sizes"
 
 
-def adjacent_stages(split: Split) -> bool:
+def adjacent_stages(split: PlannedSplit) -> bool:
     """Whether the stages of a replica are adjacent, not the replicas of a stage."""
     return split.order == "pipeline" and split.pipeline > 1 and split.data > 1
 
 
-def _hides_exchange(split: Split) -> bool:
+def _hides_exchange(split: PlannedSplit) -> bool:
     return has_experts(split) and split.hidden_exchange > 0
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class PlannedSplit:
     """A planned job: ``stages`` as (blocks, has what lies before, has what lies after), first to
     last.
 
@@ -192,7 +192,7 @@ def _machine_fields(stack: Stack, cluster: Cluster) -> dict[str, Any]:
 
 def searched_split(
     task: "ModelTask", answer: Mapping[str, Any], study: "StudyFile", chip: str
-) -> Split:
+) -> PlannedSplit:
     """A model of a search's answer (its table in ``phaze.result/1``)."""
     from phaze.search.reference import way_of
 
@@ -202,7 +202,7 @@ def searched_split(
     graph, job = task.graphs[way.graph], task.training
     table = next(table for table in study.tables() if table.name == task.name)
     sizes = _listed_sizes(task.name)
-    return Split(
+    return PlannedSplit(
         model=task.name,
         chip=chip,
         microbatch=answer["microbatch"],
@@ -217,7 +217,7 @@ def searched_split(
     )
 
 
-def planned_split(document: Mapping[str, Any], answered: Reopened) -> Split:
+def planned_split(document: Mapping[str, Any], answered: Reopened) -> PlannedSplit:
     """A plan's document (``phaze.plan/1``) with its job."""
     if document.get("sequence") == 1:
         raise InputError(
@@ -228,7 +228,7 @@ def planned_split(document: Mapping[str, Any], answered: Reopened) -> Split:
     sizes = _listed_sizes(model.name)
     if job.family is not None and job.sizes is not None:
         sizes = {key: int(value) for key, value in check_sizes(job.family, job.sizes).items()}
-    return Split(
+    return PlannedSplit(
         model=job.family or model.name,
         chip=answered.setting.chip.name,
         microbatch=document["microbatch"],

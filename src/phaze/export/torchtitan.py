@@ -20,7 +20,7 @@ from phaze.documents import parse
 from phaze.export.flag import SAME, Condition, Flag, Framework, Line, above_one, when, with_others
 from phaze.export.launch import stages_of
 from phaze.export.notation import aligned, dotted, not_as_planned, tables_of, toml_value
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.torchtitan_flavour import FLAVOUR, MODULE, as_comment, flavour_module
 from phaze.export.torchtitan_limits import (
     CONVERTERS,
@@ -42,7 +42,7 @@ SCHEDULE_REASONS: Mapping[str, str] = MappingProxyType(
 RESHARDS = ("default", "always", "never")
 
 
-def module_names(split: Split) -> list[list[str]]:
+def module_names(split: PlannedSplit) -> list[list[str]]:
     """The modules of every stage (with chunks: of every virtual stage, the first of all ranks
     first; folded into a V the second ones of all ranks from the last rank back)."""
     parts: list[list[str]] = []
@@ -66,27 +66,27 @@ def _in_recipe(recipe: str) -> Condition:
     return lambda split: split.precision == recipe
 
 
-def _grouped(split: Split) -> bool:
+def _grouped(split: PlannedSplit) -> bool:
     """Whether the grouped products of experts are in low precision too."""
     return split.precision == "mxfp8" and kind_of(split) in MIXTURES
 
 
-def _converters(split: Split) -> list[str]:
+def _converters(split: PlannedSplit) -> list[str]:
     return [
         CONVERTERS[split.precision][0],
         *(["quantize.grouped_mm.mx"] if _grouped(split) else []),
     ]
 
 
-def _without_flavour(split: Split) -> bool:
+def _without_flavour(split: PlannedSplit) -> bool:
     return split.model not in FLAVOURS
 
 
-def _local_batch(split: Split) -> int:
+def _local_batch(split: PlannedSplit) -> int:
     return split.batch // split.data if split.pipeline > 1 else split.microbatch
 
 
-def _local_batch_reason(split: Split) -> str:
+def _local_batch_reason(split: PlannedSplit) -> str:
     return (
         f"{split.rounds} microbatches of {split.microbatch}"
         if split.pipeline > 1
@@ -301,7 +301,7 @@ def _together(values: Values) -> dict[str, Any]:
     }
 
 
-def _write(split: Split, lines: Sequence[Line], deviations: Sequence[str]) -> str:
+def _write(split: PlannedSplit, lines: Sequence[Line], deviations: Sequence[str]) -> str:
     text = (
         f"# {split.model} on {split.processes} x {split.chip}: a job for {VERSION}, by "
         f"phaze {__version__}.\n"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from phaze import __version__
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 
 MODULE = "phaze_flavor"
 FLAVOUR = "phaze"
@@ -22,12 +22,12 @@ ROTARY_BASE = 10_000
 """Of Llama 2, and of sizes alone, whose times do not depend on it."""
 
 
-def model_sizes(split: Split) -> Mapping[str, int]:
+def model_sizes(split: PlannedSplit) -> Mapping[str, int]:
     """The sizes of a model without a flavour."""
     return LLAMA2_7B if split.model == "llama2-7b" else split.sizes
 
 
-def flavour_module(split: Split) -> str:
+def flavour_module(split: PlannedSplit) -> str:
     """The module as text."""
     sizes = model_sizes(split)
     base = int(8 * sizes["hidden"] / 3)
@@ -50,7 +50,7 @@ def flavour_module(split: Split) -> str:
     )
 
 
-def as_comment(split: Split) -> str:
+def as_comment(split: PlannedSplit) -> str:
     """The module in comments, for a job file that stands alone."""
     lines = "".join(f"#     {line}".rstrip() + "\n" for line in flavour_module(split).splitlines())
     return f"# Save this as {MODULE}.py on the Python path (phaze export --out does):\n{lines}"

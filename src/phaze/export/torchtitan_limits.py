@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from phaze.export.flag import Limit
 from phaze.export.limits import COMMON, has_special_state
-from phaze.export.source import Split
+from phaze.export.source import PlannedSplit
 from phaze.export.torchtitan_flavour import model_sizes
 from phaze.graph.saved.modes import ALTERNATE, OFFLOAD
 from phaze.pipeline.families import FAMILIES
@@ -50,16 +50,16 @@ CONVERTERS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """The converter of a recipe, which is also its table, and why."""
 
 
-def kind_of(split: Split) -> str:
+def kind_of(split: PlannedSplit) -> str:
     """Its model of the plan's."""
     return FLAVOURS[split.model][0] if split.model in FLAVOURS else "llama3"
 
 
-def _uses_one_axis(split: Split) -> bool:
+def _uses_one_axis(split: PlannedSplit) -> bool:
     return split.tensor == split.pipeline == split.context == split.expert == 1
 
 
-def _head_is_no_share(split: Split) -> bool:
+def _head_is_no_share(split: PlannedSplit) -> bool:
     if split.model in FLAVOURS:
         return False
     sizes = model_sizes(split)
@@ -67,13 +67,13 @@ def _head_is_no_share(split: Split) -> bool:
     return sizes.get("head_dim", hidden // heads) * heads != hidden
 
 
-def _no_such_context(split: Split) -> str:
+def _no_such_context(split: PlannedSplit) -> str:
     kind, ways = kind_of(split), " or ".join(ROTATED)
     has = f"has no such attention for {kind}" if kind in WHOLE_SEQUENCES else f"does it by {ways}"
     return f"{VERSION} {has}; plan with --context 1 or --context-way {ways}"
 
 
-def _turns(split: Split) -> int:
+def _turns(split: PlannedSplit) -> int:
     """Rounds over the stages of a replica."""
     return max(1, split.rounds // split.pipeline)
 

@@ -25,7 +25,7 @@ from phaze.graph.family import (
 from phaze.graph.ir import Model
 from phaze.graph.positions import extended, require_positions
 from phaze.graph.shipped import case_name, model_at, open_shipped
-from phaze.graph.supply.point import RankOptions, RankPoint
+from phaze.graph.supply.point import RankPoint, RankVariant
 from phaze.graph.torch.named import NAMED
 
 SHIPPED_WIDTHS = (1, 2, 4, 8)
@@ -160,7 +160,7 @@ def load_model(
     tensor: int = 1,
     microbatch: int = 1,
     sequence: int | None = None,
-    **variant: Unpack[RankOptions],
+    **variant: Unpack[RankVariant],
 ) -> Model:
     """The graph of a named model on one of ``tensor`` ranks, from the bundled files."""
     length = check_sequence(entry_of(name), sequence)
@@ -205,7 +205,7 @@ def load_family(
     microbatch: int = 1,
     sequence: int | None = None,
     name: str = "",
-    **variant: Unpack[RankOptions],
+    **variant: Unpack[RankVariant],
 ) -> Model:
     """The graph of a family by its sizes (keys as in ``phaze.run/1``), at any width that divides
     it."""

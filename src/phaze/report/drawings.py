@@ -148,7 +148,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PlotPoint:
     """A point, and what it is in words."""
 
     x: float
@@ -162,7 +162,7 @@ class Series:
     letter alone."""
 
     name: str
-    points: Sequence[Point]
+    points: Sequence[PlotPoint]
     symbol: str = "•"
 
 
@@ -209,7 +209,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class DesignParameter:
     """A parameter of every design: which of the ``values``, already in words, it has."""
 
     name: str
@@ -228,9 +228,9 @@ class DesignPlot:
     names: "Sequence[str] | Integers"
     best: int
     file: str
-    parameters: Sequence[Parameter] = ()
+    parameters: Sequence[DesignParameter] = ()
     exact: "NDArray[np.bool_] | None" = None
-    decided_by: Parameter | None = None
+    decided_by: DesignParameter | None = None
     stands_for: "Integers | None" = None
     pinned: Sequence[int] = ()
     addresses: Sequence[str] = ()

@@ -97,7 +97,7 @@ class BesideModelTable(Loose):
     steps: list[StepTable]
 
 
-class BesideTable(Loose):
+class ExistingChipTable(Loose):
     """A chip that exists, priced as the search priced its own."""
 
     chip: str
@@ -142,7 +142,7 @@ class ExplanationTable(Loose):
     flatness: FlatnessTable | None = None
     deciding: list[DecidingTable] = Field(default_factory=list)
     near_misses: list[NeighbourTable] = Field(default_factory=list)
-    beside: list[BesideTable] = Field(default_factory=list)
+    beside: list[ExistingChipTable] = Field(default_factory=list)
     held_out: list[HeldOutTable] = Field(default_factory=list)
     alone: list[AloneTable] = Field(default_factory=list)
 

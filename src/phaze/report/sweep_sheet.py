@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from phaze.report.drawings import Axis, Point, Region, Scatter, Series
+from phaze.report.drawings import Axis, PlotPoint, Region, Scatter, Series
 from phaze.report.numbers import gap_text
 from phaze.report.sections import Cell, Link, Notes, Number, Section, Table
 from phaze.search.plan_words import degree_words
@@ -115,7 +115,7 @@ def _series(document: Mapping[str, Any]) -> list[Series]:
         rates = [float(point["models"][index]["throughput_per_s"]) for point in points]
         most = max(rates)
         marks = [
-            Point(
+            PlotPoint(
                 point["value"],
                 rate / most,
                 f"{name} at {_point_text(point, unit)}: {digits(rate)} sequences/s",

@@ -15,7 +15,7 @@ from phaze.report.drawings import (
     DesignPlot,
     FloorPlan,
     Gauge,
-    Point,
+    PlotPoint,
     Scatter,
     Series,
     Timeline,
@@ -125,7 +125,7 @@ def _designs(section: DesignPlot) -> Scatter:
     """The designs over their first two figures."""
     up, across = section.columns[:2]
     points = [
-        Point(x, y, "") for x, y in zip(across.values.tolist(), up.values.tolist(), strict=True)
+        PlotPoint(x, y, "") for x, y in zip(across.values.tolist(), up.values.tolist(), strict=True)
     ]
     return Scatter(_axis(across), _axis(up), [Series(up.name, points)])
 

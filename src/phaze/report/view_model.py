@@ -42,7 +42,7 @@ MOST_ROUNDS = 40_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class GanttBar:
     """An operator on a row of a Gantt chart."""
 
     name: str
@@ -59,7 +59,7 @@ class Gantt:
     title: str
     end_s: float
     verdict: str
-    rows: tuple[tuple[str, tuple[Bar, ...]], ...]
+    rows: tuple[tuple[str, tuple[GanttBar, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ def _gantt(
 ) -> Gantt:
     """A pass as its stack schedules it."""
     one, problem, schedule = pass_schedule(graph, setting, backward, effort)
-    rows: dict[str, list[Bar]] = {}
+    rows: dict[str, list[GanttBar]] = {}
     by_core = one.rule.one_core and one.rule.alone
     for unit, operator, slot in zip(one.units, problem.operators, schedule.slots, strict=True):
         if slot.end_s > slot.start_s:
@@ -236,7 +236,7 @@ def _gantt(
             )
             core = "network" if unit.core == "none" and not by_core else unit.core
             for row in _rows(one, operator, unit, slot):
-                rows.setdefault(row, []).append(Bar(name, core, slot.start_s, slot.end_s))
+                rows.setdefault(row, []).append(GanttBar(name, core, slot.start_s, slot.end_s))
     verdict = (
         _verdict(schedule) if by_core else f"schedule rule {schedule.rules}, host time not drawn"
     )

@@ -121,7 +121,7 @@ class AnswerObjectiveTable(Loose):
     score: Annotated[float, Field(ge=LEAST, le=MOST)]
 
 
-class NearTable(Loose):
+class NearChipsTable(Loose):
     """How many chips are as good as the answer."""
 
     within: Number
@@ -137,7 +137,7 @@ class CertificateTable(Loose):
     lower_bound: Number
     closed: dict[str, Annotated[int, Field(ge=0)]]
     chips: Count
-    near: NearTable
+    near: NearChipsTable
 
 
 class ConstantsTable(Loose):

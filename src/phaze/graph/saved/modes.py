@@ -39,7 +39,7 @@ from phaze.graph.ir import Layer, Operator, OperatorGraph
 from phaze.graph.recompute import empty_graph, part_of
 from phaze.graph.saved.cut import least_kept
 from phaze.graph.saved.regions import KnownRegions, SavedRegion, regions_of
-from phaze.graph.saved.rules import Flow, Saves, flow_of, logits, sources_of, wanted_of
+from phaze.graph.saved.rules import ForwardFlow, Saves, flow_of, logits, sources_of, wanted_of
 
 Selective = Literal["scores", "operators"]
 SELECTIVES: tuple[Selective, ...] = ("scores", "operators")
@@ -96,7 +96,7 @@ class Modes:
         self, layer: Layer, keeping: Keeping, known_regions: KnownRegions | None = None
     ) -> None:
         self.layer, self.keeping, self._parts = layer, keeping, known_regions
-        self.flow: Flow = flow_of(layer)
+        self.flow: ForwardFlow = flow_of(layer)
         self._made = {tensor: self.flow.made_from(tensor) for tensor in self.flow.writer}
         self._sizes = {number: tensor.bytes for number, tensor in self.flow.tensors.items()}
         self._known: dict[str, Mode] = {}

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from phaze.graph.fuse.structure import Structures
 from phaze.graph.ir import Layer, Operator
 from phaze.graph.recompute import score_path
-from phaze.graph.saved.rules import Flow, is_batched, is_kernel
+from phaze.graph.saved.rules import ForwardFlow, is_batched, is_kernel
 
 MODULES = ("core_attn", "layernorm", "mlp", "shared_experts", "moe_act", "moe", "mla_up_proj")
 """Names of the parts, as Megatron's --recompute-modules has them."""
@@ -36,7 +36,7 @@ class SavedRegion:
     drops: bool = False
 
 
-def _kernel_of(flow: Flow, tensor: int) -> tuple[frozenset[int], frozenset[int]]:
+def _kernel_of(flow: ForwardFlow, tensor: int) -> tuple[frozenset[int], frozenset[int]]:
     """The vector operators that make a tensor from what other kernels wrote, and those tensors."""
     operators: set[int] = set()
     entering: set[int] = set()
@@ -57,7 +57,7 @@ class _Reading:
     """A layer as the search for parts reads it."""
 
     layer: Layer
-    flow: Flow
+    flow: ForwardFlow
     by_id: Mapping[int, Operator]
     roles: Mapping[int, str]
 
@@ -198,7 +198,7 @@ class KnownRegions:
     structures: Structures
     regions: dict[Hashable, dict[str, SavedRegion]] = field(default_factory=dict)
 
-    def of(self, layer: Layer, flow: Flow) -> dict[str, SavedRegion]:
+    def of(self, layer: Layer, flow: ForwardFlow) -> dict[str, SavedRegion]:
         """As :func:`regions_of`."""
         graph = layer.forward
         grouped = tuple([is_batched(op) for op in graph.operators if op.kind == "product"])
@@ -210,7 +210,7 @@ class KnownRegions:
         return regions
 
 
-def regions_of(layer: Layer, flow: Flow) -> dict[str, SavedRegion]:
+def regions_of(layer: Layer, flow: ForwardFlow) -> dict[str, SavedRegion]:
     """The parts that a layer has, by name, in the order of :data:`MODULES`."""
     by_id = {op.id: op for op in layer.forward.operators}
     read = _Reading(layer, flow, by_id, {t.id: t.role for t in layer.forward.tensors})

@@ -48,7 +48,7 @@ LOSS_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class ForwardFlow:
     """The forward pass of a layer as the rules read it: tensors, writers and readers, and what
     costs nothing."""
 
@@ -74,7 +74,7 @@ class Flow:
         )
 
 
-def flow_of(layer: Layer) -> Flow:
+def flow_of(layer: Layer) -> ForwardFlow:
     """The forward pass of a layer."""
     graph = layer.forward
     writer = {access.tensor: op for op in graph.operators for access in op.writes}
@@ -91,7 +91,7 @@ def flow_of(layer: Layer) -> Flow:
     inputs = frozenset(id_ for id_ in tensors if id_ not in writer and id_ in saved_by_layer)
     saved = wanted | {a.tensor for op in layer.backward.operators for a in op.reads}
     results = frozenset(t for t in graph.outputs if t not in saved)
-    return Flow(
+    return ForwardFlow(
         tensors,
         writer,
         {t: tuple(ops) for t, ops in readers.items()},
@@ -118,7 +118,7 @@ def _depths(graph: OperatorGraph) -> dict[int, int]:
     return depth
 
 
-def _widens(flow: Flow, tensor: int) -> bool:
+def _widens(flow: ForwardFlow, tensor: int) -> bool:
     """Whether a tensor is a cast or copy of fewer bytes."""
     operator = flow.writer.get(tensor)
     if operator is None or operator.kind not in WIDENING:
@@ -126,7 +126,7 @@ def _widens(flow: Flow, tensor: int) -> bool:
     return sum(flow.size(t) for t in {a.tensor for a in operator.reads}) < flow.size(tensor)
 
 
-def _written(layer: Layer, flow: Flow) -> frozenset[int]:
+def _written(layer: Layer, flow: ForwardFlow) -> frozenset[int]:
     """The tensors that kernels write to memory, and inputs."""
     depth, written = _depths(layer.forward), set(flow.inputs)
     # Kernels read what is in memory, other operators what at most so many products lead to.
@@ -145,13 +145,13 @@ def _written(layer: Layer, flow: Flow) -> frozenset[int]:
     return frozenset(written)
 
 
-def _once(flow: Flow) -> frozenset[int]:
+def _once(flow: ForwardFlow) -> frozenset[int]:
     """The results of operators that a compiler does not run twice, and inputs."""
     results = (t for t, op in flow.writer.items() if op.core != "vector" or op.kind in ONCE)
     return flow.inputs | frozenset(results)
 
 
-def sources_of(layer: Layer, flow: Flow, saves: Saves) -> frozenset[int]:
+def sources_of(layer: Layer, flow: ForwardFlow, saves: Saves) -> frozenset[int]:
     """What is in memory anyway under a rule, before anything is recomputed."""
     if saves == "trace":
         return flow.inputs | frozenset(flow.writer)
@@ -164,7 +164,7 @@ def is_batched(op: Operator) -> bool:
     return op.size("batch") > 1 and op.size("n") > 1
 
 
-def _scaled_rows(layer: Layer, flow: Flow) -> frozenset[int]:
+def _scaled_rows(layer: Layer, flow: ForwardFlow) -> frozenset[int]:
     """Results of grouped products that forward only scales and backward reads only for the scale's
     gradient."""
     roles = {tensor.id: tensor.role for tensor in layer.forward.tensors}
@@ -206,7 +206,9 @@ def after(graph: OperatorGraph, tensor: int) -> frozenset[int]:
     return frozenset(reached)
 
 
-def wanted_of(layer: Layer, flow: Flow, saves: Saves, without_logits: bool) -> frozenset[int]:
+def wanted_of(
+    layer: Layer, flow: ForwardFlow, saves: Saves, without_logits: bool
+) -> frozenset[int]:
     """What backward reads and a rule has to provide."""
     wanted = flow.wanted
     if saves == "kernels":

@@ -13,7 +13,7 @@ from phaze.graph.positions import require_positions
 USUAL_WIDTHS = (1, 2, 4, 8)
 
 
-class RankOptions(TypedDict, total=False):
+class RankVariant(TypedDict, total=False):
     """How a rank runs; where nothing is stated by eager attention and without sequence
     parallelism."""
 

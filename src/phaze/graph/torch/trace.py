@@ -15,7 +15,7 @@ from phaze.errors import InputError
 from phaze.graph import opset
 from phaze.graph.ir import Call, Edge, Layer, Model, Tie
 from phaze.graph.positions import extended, require_positions
-from phaze.graph.supply.point import RankOptions, RankPoint
+from phaze.graph.supply.point import RankPoint, RankVariant
 from phaze.graph.torch import faults
 from phaze.graph.torch.blocks import find_blocks
 from phaze.graph.torch.convert import live, real_reads
@@ -72,7 +72,7 @@ def trace_model(
     sequence: int | None = None,
     discovery: Discovery | None = None,
     tracks: dict[TensorShape, Track] | None = None,
-    **variant: Unpack[RankOptions],
+    **variant: Unpack[RankVariant],
 ) -> Model:
     """The model's training step on one of ``tensor`` ranks; pass the ``discovery`` of an earlier
     trace to save time, and ``tracks`` to keep what the code of the whole model does for other

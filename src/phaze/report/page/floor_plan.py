@@ -44,7 +44,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class FloorComponent:
     """A component: its area, its colour, how many equal cells it has, and what is in one."""
 
     name: str
@@ -114,7 +114,7 @@ def cells(box: Box, count: int) -> list[Box]:
     return boxes
 
 
-def _cluster_components(chip: Chip, areas: Areas[float]) -> list[Component]:
+def _cluster_components(chip: Chip, areas: Areas[float]) -> list[FloorComponent]:
     """The components of a chip of clusters: spare clusters are built, and a die may be larger than
     its parts."""
     cluster, units, (built, _) = chip.clusters, chip.vectors, chip.built.clusters
@@ -130,38 +130,38 @@ def _cluster_components(chip: Chip, areas: Areas[float]) -> list[Component]:
         chip.hbm.bandwidth_bytes_per_s,
     )
     components = [
-        Component(
+        FloorComponent(
             "arrays",
             areas.arrays,
             "tensor",
             built * cluster.arrays,
             f"{cluster.rows} x {cluster.columns}",
         ),
-        Component("lanes and control of a cluster", areas.vector, "vector", built, lanes),
-        Component(
+        FloorComponent("lanes and control of a cluster", areas.vector, "vector", built, lanes),
+        FloorComponent(
             "buffers of a cluster", areas.buffers, "buffer", built, show(cluster.operand_bytes, "B")
         ),
-        Component(
+        FloorComponent(
             "global buffer",
             areas.global_buffer,
             "buffer",
             1,
             show(chip.global_buffer.size_bytes, "B"),
         ),
-        Component("on-chip network", areas.network, "network", 1, ports),
-        Component(
+        FloorComponent("on-chip network", areas.network, "network", 1, ports),
+        FloorComponent(
             "HBM interface", areas.hbm, "hbm", max(1, sites), f"{stacks} at {show(memory, 'B/s')}"
         ),
-        Component("link interface", areas.links, "links", 1, links),
-        Component("uncore", areas.uncore, "other", 1, "host interface, clocks, test"),
-        Component("empty", empty, "other", 1, "so that the HBM stacks have die edge"),
+        FloorComponent("link interface", areas.links, "links", 1, links),
+        FloorComponent("uncore", areas.uncore, "other", 1, "host interface, clocks, test"),
+        FloorComponent("empty", empty, "other", 1, "so that the HBM stacks have die edge"),
     ]
     return sorted(
         (part for part in components if part.area_mm2 > 1e-9), key=lambda part: -part.area_mm2
     )
 
 
-def components_of(chip: Chip) -> list[Component]:
+def components_of(chip: Chip) -> list[FloorComponent]:
     """The components of a chip that names a technology, largest first; cores have their buffers
     with them."""
     areas, tensor, vector = chip_areas(chip), chip.clusters, chip.vectors
@@ -173,50 +173,52 @@ def components_of(chip: Chip) -> list[Component]:
     tensor_buffers = on_die(float(tensor.count), chip.built.clusters) * buffer_mm2
     vector_buffers = areas.buffers - tensor_buffers
     components = [
-        Component(
+        FloorComponent(
             "tensor cores",
             areas.arrays + tensor_buffers,
             "tensor",
             tensor.count,
             f"{tensor.rows} x {tensor.columns}, buffer {show(tensor.operand_bytes, 'B')}",
         ),
-        Component(
+        FloorComponent(
             "vector cores",
             areas.vector + vector_buffers,
             "vector",
             vector.count,
             f"{vector.lanes} lanes, buffer {show(vector.register_bytes, 'B')}",
         ),
-        Component(
+        FloorComponent(
             "global buffer",
             areas.global_buffer,
             "buffer",
             1,
             f"{show(chip.global_buffer.size_bytes, 'B')} at {show(chip.global_bytes_per_s, 'B/s')}",
         ),
-        Component("on-chip network", areas.network, "network", 1, "joins cores and global buffer"),
-        Component(
+        FloorComponent(
+            "on-chip network", areas.network, "network", 1, "joins cores and global buffer"
+        ),
+        FloorComponent(
             "HBM interface",
             areas.hbm,
             "hbm",
             1,
             f"{show(chip.hbm.size_bytes, 'B')} at {show(chip.hbm.bandwidth_bytes_per_s, 'B/s')}",
         ),
-        Component(
+        FloorComponent(
             "link interface",
             areas.links,
             "links",
             1,
             f"{show(chip.links.bandwidth_bytes_per_s, 'B/s')} one way",
         ),
-        Component("other", areas.uncore, "other", 1, "control, clocks, test, spare"),
+        FloorComponent("other", areas.uncore, "other", 1, "control, clocks, test, spare"),
     ]
     return sorted(
         (part for part in components if part.area_mm2 > 0), key=lambda part: -part.area_mm2
     )
 
 
-def _shape(box: Box, component: Component, text: str, factor: float, moved: float) -> Shape:
+def _shape(box: Box, component: FloorComponent, text: str, factor: float, moved: float) -> Shape:
     gap = min(0.25, box.width / 10, box.height / 10)
     x, y = (box.x + gap / 2) * factor, (box.y + gap / 2) * factor + moved
     return Shape(
@@ -268,4 +270,4 @@ def components_table(chip: Chip) -> Table:
         )
         for part in components
     ]
-    return Table(("Component", "One of them", "mm²", "Share"), rows, texts=2)
+    return Table(("FloorComponent", "One of them", "mm²", "Share"), rows, texts=2)

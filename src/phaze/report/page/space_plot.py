@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phaze.report.drawings import Column, DesignPlot, Parameter
+from phaze.report.drawings import Column, DesignParameter, DesignPlot
 from phaze.report.page.plot_thinning import thinned
 from phaze.report.sections import Cell, Group, Pin, Table
 from phaze.search.chips import SpaceChips
@@ -48,13 +48,13 @@ def _scores(
     return least, exact
 
 
-def _parameter(name: str, values: NDArray[Any], unit: Unit | None) -> Parameter:
+def _parameter(name: str, values: NDArray[Any], unit: Unit | None) -> DesignParameter:
     distinct, which = np.unique(values, return_inverse=True)
     words = tuple(str(value) if unit is None else show(float(value), unit) for value in distinct)
-    return Parameter(name, words, which.astype(np.int64))
+    return DesignParameter(name, words, which.astype(np.int64))
 
 
-def _parameters(opened: SpaceChips) -> list[Parameter]:
+def _parameters(opened: SpaceChips) -> list[DesignParameter]:
     """Every parameter that differs between chips."""
     parameters = [_parameter(*described) for described in opened.described()]
     return [parameter for parameter in parameters if 1 < len(parameter.values) < 2**16]
@@ -164,7 +164,7 @@ def space_sections(
             replace(parameter, which=parameter.which[shown]) for parameter in _parameters(opened)
         ],
         exact=exact[shown],
-        decided_by=Parameter("decided by", REASONS, reasons[shown]),
+        decided_by=DesignParameter("decided by", REASONS, reasons[shown]),
         stands_for=stands_for if len(shown) < len(fitting) else None,
     )
     nearest = nearest_table(plot, lambda place: opened.name(int(shown[place])), len(axes))
