@@ -53,12 +53,12 @@ from pathlib import Path
 from phaze.search.folder import run_in
 from phaze.search.question_files import Papers
 from phaze.study.load import job_of, study_of
-from phaze.study.plain import default_study, with_settings
+from phaze.study.raw import default_study, with_settings
 start = time.perf_counter()
 raw = with_settings(default_study("bert-large", "icml24") | {"models": ["bert-large"]}, sys.argv[2:])
 done = run_in(Path(sys.argv[1]), Papers(""), job_of(study_of(raw, "growth")))
 print(json.dumps({
-    "chips": done.state.opened.total, "opened": len(done.state.evaluated), "dual": len(done.state.dual),
+    "chips": done.state.chips.total, "opened": len(done.state.evaluated), "dual": len(done.state.dual),
     "wall_s": round(time.perf_counter() - start, 1), "cpu_s": round(time.process_time(), 1),
     "gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
     "gap": done.document["certificate"]["gap"], "best": done.document["chip"]["name"],

@@ -28,7 +28,7 @@ from phaze.search.run import Evaluate, in_process, search
 from phaze.search.state import SearchState
 from phaze.search.task import SearchJob
 from phaze.study.load import job_of, study_of
-from phaze.study.plain import default_study
+from phaze.study.raw import default_study
 
 CHIPS = 96
 

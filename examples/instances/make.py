@@ -21,7 +21,7 @@ from phaze.schedule.problem import ScheduleProblem
 from phaze.schedule.solve import solve
 from phaze.search.folder import run_in
 from phaze.study.load import question_of, study_of
-from phaze.study.plain import default_study
+from phaze.study.raw import default_study
 
 HERE = Path(__file__).parent
 CHIP, CLUSTER, STACK = "tpu-v4-paper", "paper-flat", "icml24"

@@ -27,7 +27,7 @@ from phaze.search.journal import SqliteJournal
 from phaze.search.question_files import Papers
 from phaze.search.task import SearchJob
 from phaze.study.load import question_of, study_of
-from phaze.study.plain import read_study, with_settings
+from phaze.study.raw import read_study, with_settings
 
 HERE = Path(__file__).parent
 MODELS = (

@@ -26,7 +26,7 @@ from pathlib import Path
 from phaze.search.folder import run_in
 from phaze.search.question_files import Papers
 from phaze.study.load import job_of, study_of
-from phaze.study.plain import default_study, with_settings
+from phaze.study.raw import default_study, with_settings
 models, settings, folder = json.loads(sys.argv[1])
 start = time.perf_counter()
 raw = with_settings(default_study("bench", "icml24") | {"models": models}, settings)

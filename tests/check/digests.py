@@ -14,7 +14,7 @@ from phaze.graph.zoo import ZOO
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.library import chip_names, load_chip
 from phaze.study.load import question_of, study_of
-from phaze.study.plain import default_study
+from phaze.study.raw import default_study
 
 PLACE = Path(__file__).parent.parent.parent / "src" / "phaze" / "check" / "bundled.py"
 HEAD = '''"""Digests of what is bundled, so that a claim can say whether it is about that.

@@ -186,7 +186,7 @@ def test_a_layer_keeps_and_recomputes_what_phaze_says(names: tuple[str, ...]) ->
                     every = [recompute.Modes(layer, mine) for layer in own]
                 except NotCoveredError:
                     continue
-                assert found == modes.offered(list(zip(layers, counts, strict=True)), keeping)
+                assert found == modes.modes_to_try(list(zip(layers, counts, strict=True)), keeping)
                 for layer, theirs, ours in zip(layers, own, every, strict=True):
                     known = modes.Modes(layer, keeping)
                     assert gradient_elements(layer) == recompute.gradient_elements(theirs)

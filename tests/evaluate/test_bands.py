@@ -14,14 +14,14 @@ from phaze.evaluate.bands import (
     fits_probability,
     layout_of,
     memory_band_of,
-    wider,
+    wider_kinds,
 )
 
 RATIOS = [0.9, 1.0, 1.1]
 
 
 def test_a_kind_falls_back_to_wider_ones_and_at_last_to_its_chip() -> None:
-    chain = list(wider(BandKind("measured", "context", "8", "mine")))
+    chain = list(wider_kinds(BandKind("measured", "context", "8", "mine")))
     assert chain == [
         BandKind("measured", "context", "8", "mine"),
         BandKind("measured", "context", "8"),
@@ -29,7 +29,7 @@ def test_a_kind_falls_back_to_wider_ones_and_at_last_to_its_chip() -> None:
         BandKind("measured", bits="8"),
         BandKind("measured"),
     ]
-    assert list(wider(BandKind("unmeasured"))) == [BandKind("unmeasured")]
+    assert list(wider_kinds(BandKind("unmeasured"))) == [BandKind("unmeasured")]
 
 
 def test_experts_count_before_contexts_and_pipelines_before_tensors() -> None:

@@ -29,7 +29,7 @@ from phaze.graph.recompute import needed_again
 from phaze.graph.rewrites import run_layer
 from phaze.graph.rewrites.split_backward import input_gradients, split_backward
 from phaze.graph.rewrites.unfused_softmax import launches, unfused_softmaxes
-from phaze.graph.saved.modes import Modes, offered
+from phaze.graph.saved.modes import Modes, modes_to_try
 from phaze.graph.split_context import context_parallel
 from phaze.graph.split_experts import expert_parallel
 from phaze.graph.zoo import load_model
@@ -343,7 +343,7 @@ def test_in_16_bits_a_layer_as_it_runs_offers_the_modes_of_its_trace(stack: str)
             name, tensor, microbatch, attention="fused", sequence_parallel=tensor > 1
         )
         counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
-        assert offered(counted, keeping) == offered(
+        assert modes_to_try(counted, keeping) == modes_to_try(
             counted,
             keeping,
             lambda layer: Modes(run_layer(layer, machine.stack, machine.precision), keeping),

@@ -220,11 +220,11 @@ def test_a_job_that_fits_only_with_shared_state_is_answered_and_levers_stand_bes
 
 def test_devices_that_would_do_count_widths_beyond_those_there_are() -> None:
     job = request(devices=1, tensor=(1, 2, 4), microbatch=(1,))
-    assert (job.widths, job.wider) == ((1,), (2, 4))
+    assert (job.widths, job.wider_widths) == ((1,), (2, 4))
     chip = replace(job.setting.chip, hbm=replace(job.setting.chip.hbm, size_bytes=int(1.7 * 2**30)))
     small = replace(job, setting=replace(job.setting, chip=chip))
     some = sought_levers(small, list(candidates(small))).levers.devices
-    none = sought_levers(replace(small, wider=()), list(candidates(small))).levers.devices
+    none = sought_levers(replace(small, wider_widths=()), list(candidates(small))).levers.devices
     assert some is not None
     assert none is None or some <= none
 

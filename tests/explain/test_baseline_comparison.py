@@ -10,8 +10,8 @@ import pytest
 
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
-from phaze.explain.shared import AxisCounts, Span, near_words
-from phaze.study.plain import default_study
+from phaze.explain.near_chips import AxisCounts, Span, near_words
+from phaze.study.raw import default_study
 from tests.conftest import Ran
 
 SPACE = Path(__file__).parent.parent / "sweep" / "small-space.toml"

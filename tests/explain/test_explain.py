@@ -16,7 +16,7 @@ from phaze.explain.question import BestOfChanged, ExplainedRun, gain, question_o
 from phaze.explain.ranges import Stays, ranges, scaled, worst_case
 from phaze.search.chips import enumerate_space
 from phaze.search.reference import value_on
-from phaze.study.plain import default_study
+from phaze.study.raw import default_study
 from phaze.values import replace
 from tests.conftest import Ran
 

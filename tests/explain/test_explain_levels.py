@@ -18,7 +18,7 @@ from phaze.search.baseline import scale_for
 from phaze.search.changed_network import levels_of, with_bandwidths, with_devices
 from phaze.search.chips import enumerate_space
 from phaze.search.plan_words import plan_words
-from phaze.study.plain import default_study
+from phaze.study.raw import default_study
 from phaze.values import replace
 from tests.conftest import Ran
 from tests.explain.test_explain import SPACE

@@ -46,7 +46,7 @@ from phaze.search.space import Space
 from phaze.search.spaces import load_space
 from phaze.search.task import SearchJob
 from phaze.study.load import question_of, study_of
-from phaze.study.plain import read_study, with_settings
+from phaze.study.raw import read_study, with_settings
 from tests.search.test_study import SPACE
 
 MAP = JOINT / "map.toml"

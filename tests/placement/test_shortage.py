@@ -10,7 +10,7 @@ from phaze.placement.layers import LayerGraph, PlacedLayer, layer_graph
 from phaze.placement.plan import Plan
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.settings import icml24_problem
-from phaze.placement.shortage import Shortage, shortage_of, wider
+from phaze.placement.shortage import Shortage, shortage_of, split_wider
 from phaze.placement.solve import fastest_plan
 from tests.placement.brute_force import every_plan
 from tests.placement.placement_cases import (
@@ -146,7 +146,8 @@ def test_the_width_that_would_do_is_the_first_power_of_two_that_fits(hbm_bytes: 
     problem = _plain(graph, 64, hbm_bytes)
     assert fastest_plan(problem) is None
     wide = {
-        factor: replace(problem, graphs=(wider(graph, factor),)) for factor in (2, 4, 8, 16, 32)
+        factor: replace(problem, graphs=(split_wider(graph, factor),))
+        for factor in (2, 4, 8, 16, 32)
     }
     wanted = next(
         (2 * factor for factor, other in wide.items() if fastest_plan(other) is not None), None

@@ -15,7 +15,7 @@ from phaze.graph import store
 from phaze.graph.zoo import load_model
 from phaze.search.task import SearchJob
 from phaze.study.load import job_of, study_of
-from phaze.study.plain import default_study, with_settings
+from phaze.study.raw import default_study, with_settings
 from tests.conftest import Ran
 
 SPACE = """

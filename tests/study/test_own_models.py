@@ -11,8 +11,8 @@ import pytest
 
 from phaze.errors import InputError
 from phaze.study.load import study_of
-from phaze.study.own import with_own_models, with_tables
-from phaze.study.plain import read_study
+from phaze.study.own_models import with_own_models, with_tables
+from phaze.study.raw import read_study
 from tests.cli.fuzz_own import CODE, traced_here
 from tests.cli.test_commands import Phaze
 from tests.few_chips import few_chips

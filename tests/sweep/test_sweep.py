@@ -25,7 +25,7 @@ from phaze.search.run import begin
 from phaze.search.shared import Shared
 from phaze.study.load import job_of, study_of
 from phaze.study.places import Origin
-from phaze.study.plain import default_study, with_settings
+from phaze.study.raw import default_study, with_settings
 from phaze.sweep.over import over_of
 from phaze.sweep.run import regions, sweep
 from tests.conftest import Ran

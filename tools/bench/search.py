@@ -18,7 +18,7 @@ from phaze.search.reference_path import reference_path_of
 from phaze.search.state import TIE
 from phaze.search.task import SearchJob
 from phaze.study.load import job_of, study_of
-from phaze.study.plain import default_study
+from phaze.study.raw import default_study
 from tools.bench import clock
 from tools.bench.line import Line, Section, Took, took
 from tools.bench.memory import grown

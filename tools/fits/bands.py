@@ -10,7 +10,7 @@ n of them weighing each 1 / sqrt(n), so that one large sweep does not speak for 
                    what holds 80 % of
                      each of its sources, and of q of the next wider kind with 4 sources: few
                      laboratories may widen a band, never narrow it
-                     (:func:`phaze.evaluate.bands.wider`)
+                     (:func:`phaze.evaluate.bands.wider_kinds`)
     a kind counts  if it has at least 5 runs of at least 2 sources, 20 if it names a stack; else the
                    next wider one's band holds
     held back      every run is held against the band of the kind that it takes its own from, made
@@ -38,7 +38,7 @@ from math import sqrt
 from typing import Any
 
 from phaze.errors import InputError
-from phaze.evaluate.bands import SHARE, BandKind, wider
+from phaze.evaluate.bands import SHARE, BandKind, wider_kinds
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.hardware.stack import Saves
 from phaze.validate.rows import MeasuredRun
@@ -113,7 +113,7 @@ class Pool:
         self.rows = [row for row in rows if row.time_ratio is not None]
         self._of: dict[BandKind, list[Speaking]] = {}
         for row in self.rows:
-            for kind in wider(row.kind):
+            for kind in wider_kinds(row.kind):
                 self._of.setdefault(kind, []).append(Speaking(row.source, error_of(row)))
         self.kinds = tuple(
             sorted((kind for kind in self._of if kind_counts(kind, self._of[kind])), key=_order)
@@ -127,7 +127,7 @@ class Pool:
         """The band of the kind that a run takes its own from, made of all sources but one; None if
         nothing is left."""
         found: list[float] = []
-        for each in wider(kind):
+        for each in wider_kinds(kind):
             rest = self.of(each, without)
             if not rest or each not in self.kinds:
                 continue
@@ -146,7 +146,7 @@ class Pool:
         bands: dict[tuple[BandKind, str], float | None] = {}
         found = []
         for row in self.rows:
-            if widest not in wider(row.kind):
+            if widest not in wider_kinds(row.kind):
                 continue
             key = (widest if alone else row.kind, row.source)
             if key not in bands:
@@ -203,7 +203,7 @@ def _time(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
             level = level_of(lambda q, w=widest, a=alone: _sources(pool.inside(w, q, a)))  # type: ignore[misc]
             levels[widest] = level, pool.inside(widest, level, alone)
         level, judged = levels[widest]
-        own = [inside for row, inside in judged if kind in wider(row.kind)]
+        own = [inside for row, inside in judged if kind in wider_kinds(row.kind)]
         said = {"layout": kind.layout, "bits": kind.bits, "stack": kind.stack}
         named = {name: value for name, value in said.items() if value is not None}
         band = round(pool.band(kind, level) or 0.0, DIGITS)

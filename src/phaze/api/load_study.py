@@ -118,7 +118,7 @@ def requested_study(
     from dataclasses import replace
 
     from phaze.study.places import Origin
-    from phaze.study.plain import default_study, given_paths, read_study, with_settings
+    from phaze.study.raw import default_study, given_paths, read_study, with_settings
 
     named: list[Any] = (
         [] if models is None else list(models) if isinstance(models, list | tuple) else [models]
@@ -153,7 +153,7 @@ def traced(
     raw: Mapping[str, Any], origin: "Origin", fresh: bool, progress: "Progress"
 ) -> dict[str, Any]:
     """A study with its own models traced; standard error says what each is run as."""
-    from phaze.study.own import own_places, with_own_models
+    from phaze.study.own_models import own_places, with_own_models
 
     progress.step("opening the models")
     traced_values = with_own_models(raw, origin, progress.counting("tracing"), fresh)

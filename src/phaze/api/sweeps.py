@@ -36,8 +36,8 @@ def sweep(study: Study = None, **options: Unpack[SweepOptions]) -> Swept:
     with on_standard_error() as progress:
         progress.step("phaze sweep")
         from phaze.search.engines import engine_of
-        from phaze.study.own import with_tables
-        from phaze.study.plain import with_settings
+        from phaze.study.own_models import with_tables
+        from phaze.study.raw import with_settings
         from phaze.sweep.over import over_of
         from phaze.sweep.run import sweep as sweep_points
 

@@ -99,7 +99,7 @@ def family_of(stack: str) -> str:
     return RELEASE.sub("", stack)
 
 
-def wider(kind: BandKind) -> Iterator[BandKind]:
+def wider_kinds(kind: BandKind) -> Iterator[BandKind]:
     """A kind and those that it falls back to, narrow to wide."""
     layout, bits = BandKind(kind.chip, kind.layout), BandKind(kind.chip, bits=kind.bits)
     yield from dict.fromkeys([kind, replace(kind, stack=None), layout, bits, BandKind(kind.chip)])
@@ -186,7 +186,7 @@ def bundled_bands() -> BandsFile:
 def band_of(kind: BandKind, bands: BandsFile | None = None) -> TimeBand:
     """The band of the narrowest kind that has one."""
     by_kind = {entry.kind: entry for entry in (bands or bundled_bands()).time}
-    return next(by_kind[each] for each in wider(kind) if each in by_kind)
+    return next(by_kind[each] for each in wider_kinds(kind) if each in by_kind)
 
 
 def band_document(

@@ -23,7 +23,7 @@ from phaze.evaluate.lowered_layer import (
 )
 from phaze.evaluate.pass_builder import PassBuilder
 from phaze.graph.ir import Layer, Model
-from phaze.graph.saved.modes import Modes, offered
+from phaze.graph.saved.modes import Modes, modes_to_try
 from phaze.graph.saved.regions import KnownRegions
 from phaze.placement.job import PlacementJob
 from phaze.placement.problem import PlacementProblem
@@ -103,7 +103,7 @@ class CostedLayers:
             self._problems[key] = (model, build())
         return self._problems[key][1]
 
-    def _offered(self, model: Model) -> tuple[str, ...]:
+    def _modes_to_try(self, model: Model) -> tuple[str, ...]:
         counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
         key = tuple(self._key(layer) for layer in model.layers)
         if key not in self._names:
@@ -111,12 +111,12 @@ class CostedLayers:
             # trace's modes.
             plain = self.machine.recipe is None and not self.machine.wide
             keeping = keeping_of(self.machine.stack, self._hosted)
-            self._names[key] = offered(counted, keeping, self._modes_of if plain else None)
+            self._names[key] = modes_to_try(counted, keeping, self._modes_of if plain else None)
         return self._names[key]
 
     def table(self, model: Model) -> LayerTable:
         """As :func:`phaze.evaluate.layers.model_table`."""
-        names, apart = self._offered(model), self.machine.stack.splits_backward
+        names, apart = self._modes_to_try(model), self.machine.stack.splits_backward
         missing = {
             (self._key(la), names): la
             for la in model.layers

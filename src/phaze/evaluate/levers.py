@@ -148,7 +148,9 @@ def sought_levers(request: PlanRequest, candidates: Sequence[Candidate]) -> Shor
             return False
         return any(something_fits(problem) for problem in tried)
 
-    with_more = replace(request, widths=request.wider, microbatches=(min(request.microbatches),))
+    with_more = replace(
+        request, widths=request.wider_widths, microbatches=(min(request.microbatches),)
+    )
     beyond = [problem_at(with_more, with_more.model_at(*choice)) for choice in choices(with_more)]
     least = _least_hbm(problems)
     plan = None

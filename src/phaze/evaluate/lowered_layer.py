@@ -19,7 +19,7 @@ from phaze.graph.recompute import needed_again
 from phaze.graph.rewrites import run_layer
 from phaze.graph.rewrites.split_backward import split_backward
 from phaze.graph.saved.buffers import gradient_elements
-from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, offered
+from phaze.graph.saved.modes import JOIN, Keeping, Mode, Modes, modes_to_try
 from phaze.hardware.stack import Stack
 from phaze.placement.machine import Machine
 from phaze.schedule.rules import COMPANIONS, RULE, Rule
@@ -113,7 +113,7 @@ def keeping_of(stack: Stack, hosted: bool = False) -> Keeping:
 def lower_layers(model: Model, machine: Machine) -> tuple[LoweredLayer, ...]:
     """The distinct layers of a model as a stack runs them, all with the same modes of recompute."""
     counted = [(layer, model.count(kind)) for kind, layer in enumerate(model.layers)]
-    names = offered(counted, keeping_of(machine.stack, machine.host_bytes_per_s is not None))
+    names = modes_to_try(counted, keeping_of(machine.stack, machine.host_bytes_per_s is not None))
     apart, builder = machine.stack.splits_backward, PassBuilder(machine, rule_of(machine.stack))
     return tuple(
         lower_layer(layer, machine, apart=apart, names=names, passes=run_passes(layer, builder))

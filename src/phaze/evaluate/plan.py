@@ -41,11 +41,11 @@ class PlanRequest:
     parallel, attention), ``job`` what all its placement problems have in common; ``attentions`` are
     those to try. ``experts`` is the published split (pipeline, data, tensor) of 1024 devices, where
     there is one. ``zeros``: stages of ZeRO to try beside that of the job, where it is free.
-    ``wider``: usual widths that need more devices than there are. ``refused``: choices that the
-    model cannot run, and why. ``contexts`` and ``expert``: how many ranks may share a sequence, in
-    which ``ways``, or shard the experts, of whose tokens the fullest rank gets ``rows`` times
+    ``wider_widths``: usual widths that need more devices than there are. ``refused``: choices that
+    the model cannot run, and why. ``contexts`` and ``expert``: how many ranks may share a sequence,
+    in which ``ways``, or shard the experts, of whose tokens the fullest rank gets ``rows`` times
     the mean; ``rank_at`` gives the rank of a choice then. ``shards``: how many of the ranks with
-    the same weights may shard state, 0: all. ``offered``: degrees were not requested, so that
+    the same weights may shard state, 0: all. ``free_degrees``: degrees were not requested, so that
     those which no choice can have are left out and not refused."""
 
     model_at: ModelAt
@@ -56,7 +56,7 @@ class PlanRequest:
     sequence_parallel: tuple[bool, ...]
     experts: tuple[int, int, int] | None = None
     zeros: tuple[int, ...] = ()
-    wider: tuple[int, ...] = ()
+    wider_widths: tuple[int, ...] = ()
     refused: tuple[tuple[Choosing, str], ...] = ()
     attentions: tuple[Attention, ...] = ("eager",)
     contexts: tuple[int, ...] = (1,)
@@ -65,7 +65,7 @@ class PlanRequest:
     rows: float = 1.0
     rank_at: RankAt | None = None
     shards: tuple[int, ...] = (0,)
-    offered: bool = False
+    free_degrees: bool = False
 
     @property
     def prices(self) -> NetworkPrices:

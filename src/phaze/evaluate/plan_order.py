@@ -91,7 +91,7 @@ def ranks_of(request: PlanRequest) -> Iterator[tuple[Choosing, tuple[Model, ...]
             models = tuple(rank for rank in ranks if rank is not None)
             if models:
                 yield choice, models
-    if not request.offered:
+    if not request.free_degrees:
         refusals.require()
 
 

@@ -240,7 +240,7 @@ def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
         sequence_parallel=spreads,
         zeros=ZEROS[1:] if job.zero is None else (),
         shards=job.shard or (0,),
-        wider=tuple(width for width in widths if width > job.devices),
+        wider_widths=tuple(width for width in widths if width > job.devices),
         experts=supply.experts,
         attentions=_attentions(job, supply, stack),
         contexts=job.context or (1,),
@@ -259,13 +259,17 @@ def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
 def _with_usual_degrees(request: PlanRequest, job: Job, length: int) -> PlanRequest:
     """The request with the degrees that are tried where none are said; none beside those of the
     other kind that are."""
-    offered = request
+    with_degrees = request
     if job.context is None:
-        offered = replace(offered, contexts=usual_context_degrees(length, request.job.devices))
+        with_degrees = replace(
+            with_degrees, contexts=usual_context_degrees(length, request.job.devices)
+        )
     first = next(choices(request), None)
     if job.expert is None and first is not None:
         experts = experts_of(request.model_at(*first).layers)
-        offered = replace(offered, expert=usual_expert_degrees(experts, request.job.devices))
-    if offered == request:
+        with_degrees = replace(
+            with_degrees, expert=usual_expert_degrees(experts, request.job.devices)
+        )
+    if with_degrees == request:
         return request
-    return replace(offered, offered=job.context is None and job.expert is None)
+    return replace(with_degrees, free_degrees=job.context is None and job.expert is None)

@@ -138,7 +138,7 @@ def over_of(text: str) -> PlanAxis:
     return PlanAxis(axis, tuple(map(str, numbers)))
 
 
-def along(over: PlanAxis, job: Job, document: Mapping[str, Any]) -> Group:
+def changes_along(over: PlanAxis, job: Job, document: Mapping[str, Any]) -> Group:
     """One group: the job at every value of an axis, in the order given."""
     now = {
         "devices": job.devices,
@@ -185,7 +185,9 @@ def what_if(
     """Groups of rows, each a plan or the reason why there is none; ``tell`` hears what is planned.
     Along ``over``, or where that is empty the usual changes."""
     groups, plain = [], replace(job, budget=None, fresh=False)
-    wanted = [along(plan_axis, plain, document) for plan_axis in over] or changes(plain, document)
+    wanted = [changes_along(plan_axis, plain, document) for plan_axis in over] or changes(
+        plain, document
+    )
     for title, axis, rows in wanted:
         documents = []
         for change in rows:

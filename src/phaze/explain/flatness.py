@@ -7,9 +7,9 @@ end:
 
     near = { chips of the space whose exact score is at most (1 + w) times that of the answer }
 
-Nothing is sampled. What near chips share is counted axis by axis (:mod:`phaze.explain.shared` says
-it in a sentence); beside it stand the smallest of them, the one that draws least and the cheapest,
-for the best chip is rarely the one to build where a tenth of a percent is all it gains.
+Nothing is sampled. What near chips share is counted axis by axis (:mod:`phaze.explain.near_chips`
+says it in a sentence); beside it stand the smallest of them, the one that draws least and the
+cheapest, for the best chip is rarely the one to build where a tenth of a percent is all it gains.
 """
 
 from collections import Counter
@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
+from phaze.explain.near_chips import AxisCounts, Span, near_words
 from phaze.explain.question import ExplainedRun, gain
-from phaze.explain.shared import AxisCounts, Span, near_words
 from phaze.search.boxes.opening import box_question, chips_numbered, left_chips
 from phaze.search.chips import SpaceChips
 from phaze.search.cutoffs import last_times

@@ -15,14 +15,14 @@ from phaze.errors import InputError
 from phaze.explain.question import ExplainedRun
 from phaze.graph.supply.tracing import Watch, silent
 from phaze.search.compare import best_offers
-from phaze.search.figures import with_figures
+from phaze.search.model_figures import with_figures
 from phaze.search.plan_words import plan_words
 from phaze.search.question_files import STUDY
 from phaze.search.result import model_document
 from phaze.search.task import ModelTask, SearchJob, tasks_for
 from phaze.study.load import question_of, study_of
-from phaze.study.own import with_own_models, with_tables
-from phaze.study.plain import read_study
+from phaze.study.own_models import with_own_models, with_tables
+from phaze.study.raw import read_study
 
 WHERE = "--held-out"
 

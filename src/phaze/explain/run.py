@@ -12,7 +12,7 @@ from phaze.explain.marginal import marginals
 from phaze.explain.neighbours import near_misses, neighbours
 from phaze.explain.question import ExplainedRun, require_best
 from phaze.explain.ranges import ranges, worst_case
-from phaze.explain.sensitivity import deciding
+from phaze.explain.sensitivity import sensitivities
 from phaze.search.plausibility import axis_ends
 from phaze.search.task import SearchJob
 
@@ -89,7 +89,9 @@ def explanation(
         tell(f"the best with {', '.join(others)}")
         document["instead"] = [asdict(instead(question, text, processes)) for text in others]
     if constants:
-        document["deciding"] = [asdict(row) for row in deciding(question, processes, tell)]
+        document["sensitivities"] = [
+            asdict(row) for row in sensitivities(question, processes, tell)
+        ]
     if with_ranges:
         document["ranges"] = [asdict(row) for row in ranges(question, processes, tell)]
     if error is not None:

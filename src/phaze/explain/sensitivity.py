@@ -95,7 +95,7 @@ class ConstantSide:
 
 
 @dataclass(frozen=True, slots=True)
-class Deciding:
+class Sensitivity:
     """A constant and how far it must fall or rise before another chip wins."""
 
     constant: str
@@ -142,7 +142,9 @@ def _side(
     )
 
 
-def deciding(question: ExplainedRun, processes: int, tell: Callable[[str], None]) -> list[Deciding]:
+def sensitivities(
+    question: ExplainedRun, processes: int, tell: Callable[[str], None]
+) -> list[Sensitivity]:
     """Every constant, that which must move least first; none where the process does not set
     clocks."""
     if not question.job.space.technology.sets_clock:
@@ -155,5 +157,5 @@ def deciding(question: ExplainedRun, processes: int, tell: Callable[[str], None]
             return changed_answer(question, constant, 1.0 + change, processes)
 
         sides = (_side(question, best, -1.0), _side(question, best, 1.0))
-        rows.append(Deciding(constant.name, constant.basis, *sides))
+        rows.append(Sensitivity(constant.name, constant.basis, *sides))
     return sorted(rows, key=lambda row: (row.least, -max(abs(row.less.gain), abs(row.more.gain))))

@@ -100,7 +100,7 @@ def smaller_microbatch(graph: LayerGraph, divisor: int) -> LayerGraph:
     )
 
 
-def wider(graph: LayerGraph, factor: int) -> LayerGraph:
+def split_wider(graph: LayerGraph, factor: int) -> LayerGraph:
     """The graph with its sharded layers split so many times further."""
     layers = tuple(
         _apart(_narrower(layer, factor) if layer.sharded else layer) for layer in graph.layers
@@ -233,7 +233,7 @@ def _widened(problem: PlacementProblem, factor: int) -> bool:
         {name for name, _ in ties}
     ):  # a layer that is split and one that is not would share no size
         return False
-    return something_fits(replace(problem, graphs=(wider(graph, factor),)))
+    return something_fits(replace(problem, graphs=(split_wider(graph, factor),)))
 
 
 def shortage_of(problem: PlacementProblem, prices: NetworkPrices | None = None) -> Shortage:

@@ -32,7 +32,7 @@ from phaze.search.chips import SpaceChips
 from phaze.search.energy import COMPONENTS
 from phaze.search.evaluated import ModelRun
 from phaze.search.exact_layers import ExactLayers, ScheduleMemo
-from phaze.search.figures import with_figures
+from phaze.search.model_figures import with_figures
 from phaze.search.objective import UNITS, Scale
 from phaze.search.plausibility import axis_ends, plausibility_of
 from phaze.search.rank_graph import RankGraph

@@ -20,7 +20,7 @@ from phaze.search.task import SearchJob
 from phaze.study.chip_rows import chip_of_row, chip_rows
 from phaze.study.load import question_in, question_of, study_of
 from phaze.study.places import Origin
-from phaze.study.plain import with_settings
+from phaze.study.raw import with_settings
 
 
 def _found_chip(folder: str) -> ChipToCompare:

@@ -18,7 +18,7 @@ from typing import Any
 from phaze import units
 from phaze.errors import InputError
 from phaze.study.load import study_of
-from phaze.study.plain import with_settings
+from phaze.study.raw import with_settings
 
 _END = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z/]\S*)?\s*")
 MOST_POINTS = 1000

@@ -21,9 +21,9 @@ from phaze.search.plan_words import plan_words
 from phaze.search.run import Evaluate
 from phaze.search.shared import Shared
 from phaze.study.load import question_of, study_of
-from phaze.study.own import with_own_models
+from phaze.study.own_models import with_own_models
 from phaze.study.places import Origin
-from phaze.study.plain import with_settings
+from phaze.study.raw import with_settings
 from phaze.sweep.over import SweepAxis
 
 SCHEMA, SWEEP = "phaze.sweep/1", "sweep.json"

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 from phaze.errors import InputError
 from phaze.evaluate.lowered_layer import keeping_of
 from phaze.graph.mixture import experts_of
-from phaze.graph.saved.modes import offered
+from phaze.graph.saved.modes import modes_to_try
 from phaze.graph.torch.source import config_source, source_of
 from phaze.graph.torch.trace import trace_model
 from phaze.graph.torch.worker import TracingProcess, answer
@@ -83,7 +83,7 @@ def test_a_convolution_of_every_channel_by_itself_is_no_mixture_of_experts(tmp_p
     layer = model.layers[0]
     assert any(op.kind == "product" and op.size("batch") == 16 for op in layer.forward.operators)
     assert experts_of(model.layers) == 0
-    names = offered([(layer, 2)], keeping_of(load_built_stack("megatron-core")))
+    names = modes_to_try([(layer, 2)], keeping_of(load_built_stack("megatron-core")))
     assert not any("moe" in name or "expert" in name for name in names)
 
 

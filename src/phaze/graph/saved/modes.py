@@ -237,7 +237,7 @@ class Modes:
         return self._of_regions(name, chosen)
 
 
-def offered(
+def modes_to_try(
     layers: Sequence[tuple[Layer, int]],
     keeping: Keeping,
     modes_of: Callable[[Layer], Modes] | None = None,
@@ -301,5 +301,5 @@ def unions(modes: Modes) -> tuple[str, ...]:
     alone = [saving[name] for name in order if name not in {mode.name for mode in together}]
     names = [mode.name for mode in _undominated([*together, *alone])]
     own_more = (ALTERNATE,) if ALTERNATE in modes.keeping.modules else ()
-    offered = set(names[: MOST_UNIONS - len(own_more)])
-    return (*sorted(offered, key=lambda name: (-modes.of(name).saved_bytes, name)), *own_more)
+    modes_to_try = set(names[: MOST_UNIONS - len(own_more)])
+    return (*sorted(modes_to_try, key=lambda name: (-modes.of(name).saved_bytes, name)), *own_more)
