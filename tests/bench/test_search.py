@@ -31,13 +31,13 @@ models, settings, folder = json.loads(sys.argv[1])
 start = time.perf_counter()
 raw = with_settings(default_study("bench", "icml24") | {"models": models}, settings)
 done = run_in(Path(folder), Papers(""), job_of(study_of(raw, "bench")))
-known = done.state.known
+memo = done.state.memo
 print(json.dumps({
     "wall_s": time.perf_counter() - start, "cpu_s": time.process_time(),
     "gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     "closed": {k: n for k, n in done.document["certificate"]["closed"].items() if n},
     "gap": done.document["certificate"]["gap"], "chip": done.document["chip"]["name"],
-    "schedules": len(known.schedules), "asked": known.asked, "placements": known.placements,
+    "schedules": len(memo.schedules), "asked": memo.requests, "placements": memo.placements,
 }))
 """
 
