@@ -12,7 +12,7 @@ import pytest
 
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
-from phaze.report.page.front_page import front_page
+from phaze.report.front_sheet import front_page
 from phaze.report.sweep_sheet import sweep_page
 from tests.browser.conftest import Opened
 from tests.report.runs import PLAN, SPACE, STUDY, explained

@@ -2,7 +2,6 @@
 takes."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.hardware.bundled import bundled, preset_names
 from phaze.hardware.library import load_chip
 from phaze.hardware.ownership import load_terms
-from phaze.report.plan_text import training_rows
+from phaze.report.plan_cards import run_cost
 from tests.cli.test_commands import Phaze
 from tests.keys.small import run, written
 
@@ -102,7 +101,7 @@ def test_dollars_of_a_run_are_a_rent_with_a_source_or_unknown(chip: str) -> None
             and "device_usd_per_hour" in found["usd_basis"]
             and chip in found["usd_basis"]
         )
-        assert "USD unknown" in dict(training_rows(found))["1B tokens"]
+        assert "USD unknown" in run_cost(found, 100).notes[0]
         return
     assert found["usd"] == pytest.approx(found["device_hours"] * price)
     sources = bundled("presets/ownership/default.toml")["sources"]
@@ -122,9 +121,8 @@ def test_what_a_run_takes_is_printed_with_three_digits() -> None:
     found = training_run(
         Budget(15 * 10**12, load_terms()), Pace(4_194_304, 6.03, 64), load_chip("h100")
     )
-    ((_, text), _) = training_rows(found)
-    for number in re.findall(r"[0-9][0-9,.]*", text):
-        assert len(number.replace(",", "").replace(".", "").strip("0")) <= 3, text
+    for _, number in run_cost(found, 64).figures:
+        assert len(number.replace(",", "").replace(".", "").strip("0")) <= 3, number
 
 
 def test_tokens_give_days_hours_money_energy_and_carbon_on_every_answer(

@@ -24,7 +24,7 @@ from phaze.front.state import FrontState
 from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
-from phaze.report.page.front_page import metric_words
+from phaze.report.front_sheet import metric_words
 from phaze.search.chips import enumerate_space
 from phaze.search.engine import workers
 from phaze.search.objective import Mean, Objective

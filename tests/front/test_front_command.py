@@ -25,7 +25,7 @@ from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.front.schema import FrontFile
 from phaze.report.answer_text import front_warning
-from phaze.report.page.front_page import front_page
+from phaze.report.front_sheet import front_page
 from tests.conftest import Ran
 from tests.search.test_study import SPACE
 from tests.search.test_verify import STUDY
@@ -75,9 +75,10 @@ def test_the_files_of_a_front(folder: Path, phaze: Callable[..., Ran]) -> None:
         "front", folder / "study.toml", "--of", "throughput,area", "--out", folder / "one"
     )
     assert shown.code == 0
-    assert "Nothing in the space is at least as good in all and better in one." in " ".join(
-        shown.out.split()
-    )
+    assert (
+        "No other design of the space is at least as good in all of these metrics and better in "
+        "one: proved."
+    ) in " ".join(shown.out.split())
     assert all(
         len(line) <= 80 for line in shown.out.splitlines() if not line.startswith("The front:")
     )

@@ -15,13 +15,13 @@ import pytest
 from phaze.evaluate.headroom import DeviceMemory
 from phaze.hardware.library import load_chip
 from phaze.report.drawings import Column, DesignParameter, DesignPlot
+from phaze.report.front_sheet import knee_of
 from phaze.report.page.floor_plan import Box, cells, components_of, treemap
-from phaze.report.page.front_page import knee_of
 from phaze.report.page.pipeline_timeline import MOST_EVENTS
-from phaze.report.page.plan_cards import fit_of
 from phaze.report.page.plot_thinning import MOST, front, thinned
 from phaze.report.page.script_numbers import plot_numbers
 from phaze.report.page.search_page import search_page
+from phaze.report.plan_cards import fit_of
 from phaze.report.plan_text import lever_rows
 from phaze.units import show
 from tests.report.runs import HOSTILE, PLAN, explained, made_run, named, small_run

@@ -18,7 +18,7 @@ from phaze.hardware.library import load_stack
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.stack import ScheduleRule
-from phaze.report.answer_text import near_words
+from phaze.report.search_cards import ends_words
 from phaze.search.chips import enumerate_space
 from phaze.search.objective import KINDS, Kind
 from tests.conftest import Ran
@@ -160,7 +160,7 @@ def test_a_chip_at_the_end_of_an_axis_says_so(run: Path) -> None:
     ends = {one["axis"]: one["end"] for one in result["at_ends"]}
     assert set(ends) == {"clusters", "lanes", "hbm_stacks", "links"}
     assert ends["clusters"] == "most" and result["chip"]["clusters"]["count"] == 8
-    assert "at the end of the axes clusters (most)" in near_words(result)
+    assert "at the end of the axes clusters (most)" in ends_words(result)
 
 
 @pytest.mark.parametrize(

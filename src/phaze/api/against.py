@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.values import Planned, sheet
+from phaze.api.pricing import planned_value
+from phaze.api.values import Planned
 from phaze.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,9 +59,7 @@ def with_given(
 
     progress.step("pricing your plan and each difference")
     whole = {**value.document, "against": against_document(launched, value.document, basis)}
-
-    compared = sheet("phaze.report.against_sheet", "against_sections", whole)
-    return Planned(whole, lambda: [*value.sections(), *compared()])
+    return planned_value(whole)
 
 
 def degrees_tried(launched: "Launched | None", key: str) -> tuple[int, ...] | None:

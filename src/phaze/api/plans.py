@@ -179,7 +179,8 @@ def planned_answer(
         document = shortage_document(short, request.setting)
         shown = identified(
             Answer(
-                document, sheet("phaze.report.plan_sheet", "shortage_sections", title, short, True)
+                document,
+                sheet("phaze.report.placement_sheet", "shortage_sections", title, short, True),
             )
         )
         raise NothingFitsError(document["shortage"]["sentence"], document, shown.sections)
@@ -200,7 +201,7 @@ def planned_answer(
 
         progress.step("writing the certificate")
         write_certificate(str(certificate), request, job.model, best, document)
-    return planned_value(document, request.setting.chip.hbm.size_bytes)
+    return planned_value(document)
 
 
 def _along(over: Sequence[str]) -> "list[Axis]":

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from phaze.hardware.calibration import Basis
 
 
-def planned_value(document: Mapping[str, Any], hbm_bytes: int, exit_code: int = 0) -> Planned:
+def planned_value(document: Mapping[str, Any], exit_code: int = 0) -> Planned:
     """A plan's document as a value that prints as the command does."""
-    shown = sheet("phaze.report.plan_sheet", "planned_sections", document, hbm_bytes)
+    shown = sheet("phaze.report.plan_sheet", "planned_sections", document)
     return Planned(document, shown, exit_code=exit_code)
 
 
@@ -68,7 +68,7 @@ def priced(
 
         levers = fixed_levers(raw, document["shortage"]["needed_bytes"], basis, allow_code)
         document["shortage"] = {**document["shortage"], "levers": levers}
-    return planned_value(document, job.chip.hbm.size_bytes, 0 if document["feasible"] else 3)
+    return planned_value(document, 0 if document["feasible"] else 3)
 
 
 @api
@@ -122,12 +122,12 @@ def load(
         from phaze.search.result_file import read_result
 
         return searched(read_result(Path(path)), Path(path))
-    from phaze.evaluate.job_file import reopened
+    from phaze.documents import check
+    from phaze.evaluate.job_file import JobTable
     from phaze.evaluate.plan_file import require_shown_plan
     from phaze.export.load_run import read_plan
 
     document, where = read_plan(str(path))
     require_shown_plan(document, where)
-    return identified(
-        planned_value(document, reopened(document, where).setting.chip.hbm.size_bytes)
-    )
+    check(JobTable, document["job"], f"{where}: job")
+    return identified(planned_value(document))

@@ -134,7 +134,7 @@ class Fronted(Answer):
             path: The file to write; default: front.html in the folder of the front.
         """
         from phaze.files import write_whole
-        from phaze.report.page.front_page import front_page
+        from phaze.report.front_sheet import front_page
 
         where = self.folder / "front.html" if path is None else Path(path)
         write_whole(where, front_page(self.document))

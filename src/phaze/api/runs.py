@@ -216,7 +216,7 @@ def _search_page(folder: Path, out: Path | None) -> Path:
 def _front_page(folder: Path, out: Path | None) -> Path:
     from phaze.front.folder import PAGE
     from phaze.front.schema import front_in
-    from phaze.report.page.front_page import front_page
+    from phaze.report.front_sheet import front_page
 
     return _written(out or folder / PAGE, front_page(front_in(folder)[0]))
 

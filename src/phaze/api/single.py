@@ -98,7 +98,9 @@ def place(
             [(where, problem, plan) for where, problem, plan, _ in answers if plan not in short],
         )
 
-    shown = sheet("phaze.report.plan_sheet", "place_sections", [answer[:3] for answer in answers])
+    shown = sheet(
+        "phaze.report.placement_sheet", "place_sections", [answer[:3] for answer in answers]
+    )
     if short and not isinstance(profile, list | tuple):
         raise NothingFitsError(short[0].sentence, dict(documents[0]), shown)
     code = 2 if len(answers) < len(documents) else 3 if short else 0

@@ -186,7 +186,9 @@ def front(study: Study = None, **options: Unpack[FrontOptions]) -> Fronted:
             folder, question.papers(toml_text(raw)), job, weighed, processes, _shown_on(progress)
         )
         work = f"{done.evaluated:,} were evaluated. {done.work}"
-        shown = sheet("phaze.front.sheet", "front_sections", done.document, str(folder), work)
+        shown = sheet(
+            "phaze.report.front_sheet", "printed_sections", done.document, str(folder), work
+        )
         front = identified(Fronted(done.document, shown, folder, temporary), folder)
         if options["page"]:
             front.page()

@@ -206,25 +206,27 @@ class Planned(Placed):
 
     def _repr_html_(self) -> str:
         from phaze.api.notebook import table
-        from phaze.report.plan_text import idle_rows, training_rows
+        from phaze.evaluate.idle import idle_words
+        from phaze.report.plan_cards import run_cost
+        from phaze.report.plan_text import model_words
         from phaze.search.plan_words import degree_words
         from phaze.units import show
 
-        plan = self.document
+        plan, job = self.document, self.document["job"]
+        idle, run = idle_words(plan), plan.get("training_run")
         rows = {
             "step time": show(plan["batch_s"], "s"),
             "tokens a second": f"{plan['tokens_per_s']:,.0f}",
             "tokens a second and device": f"{plan['tokens_per_s_per_device']:,.4g}",
             "MFU": f"{plan['mfu']:.1%}",
             "HFU": f"{plan['hfu']:.1%}",
-            **dict(idle_rows(plan)),
-            **dict(training_rows(plan.get("training_run"))),
+            **({"devices": idle} if idle else {}),
+            **dict(run_cost(run, int(job["devices"])).figures if run else ()),
             "plan": degree_words(plan),
             "microbatch": str(plan["microbatch"]),
             "fits": "yes" if plan["feasible"] else "no",
         }
-        job = plan["job"]
-        title = f"{job.get('model') or job.get('family') or job.get('graph')} on {job['chip']}"
+        title = f"{model_words(job)} on {job['chip']}"
         return table(rows, title) + self._stages()
 
     def page(self, path: str | Path) -> Path:

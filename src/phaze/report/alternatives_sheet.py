@@ -4,18 +4,33 @@ terms."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from phaze.evaluate.plan_set import choices_text
-from phaze.evaluate.restrictions import proof_words
+from phaze.evaluate.plan_set import USUAL, NamedPlan
+from phaze.options.frameworks import FRAMEWORK_NAMES
+from phaze.report.plan_cards import badges
 from phaze.report.plan_text import unit_of
-from phaze.report.sections import Cell, Meter, Notes, Number, Section, Table
+from phaze.report.sections import Cell, Choice, Group, Meter, Notes, Number, Section, Table
 from phaze.report.step_time import part_words
-from phaze.search.plan_words import degree_words
-from phaze.units import show
+from phaze.units import digits, show
+
+NO_WHAT_IF = (
+    "Other devices, batches, lengths and chips were not planned: --what-if adds them (a plan each)."
+)
+CHOOSER = "plan"
+"""What the choice of a plan switches: all variants of this name."""
+ALONE = 5
+"""Columns of a plan where there is no room for how it is launched and what it reaches."""
 
 
-def _shared(row: Mapping[str, Any]) -> str:
-    names = {"context": "CP", "expert": "EP", "expert_tensor": "ETP", "shard": "shard"}
-    return "".join(f"{name} {row[key]} " for key, name in names.items() if row.get(key, 1) > 1)
+def _launch_words(launch: Mapping[str, Any]) -> str:
+    """Who launches a plan, or why the first does not; where none was tried, nothing is known."""
+    if not launch:
+        return "not tried"
+    names = [
+        FRAMEWORK_NAMES.get(key, key) + (" (deviates)" if target["deviations"] else "")
+        for key, target in launch.items()
+        if target["refused"] is None
+    ]
+    return ", ".join(names) or f"none: {next(iter(launch.values()))['refused']}"
 
 
 def _launchable(row: Mapping[str, Any]) -> bool:
@@ -24,67 +39,75 @@ def _launchable(row: Mapping[str, Any]) -> bool:
     return not launch or any(target["refused"] is None for target in launch.values())
 
 
-def _alternative(
-    row: Mapping[str, Any], document: Mapping[str, Any], named: bool
-) -> tuple[str, ...]:
-    """A plan's row: its degrees, recompute, what it loses most by, step time and what it leaves of
-    memory."""
-    left = (row.get("plan") or document).get("memory_left")
-    return (
-        (
-            f"TP {row['tensor']} {_shared(row)}PP {row['pipeline']} DP {row['data']} mb "
-            f"{row['microbatch']}"
-        )
-        + (f" {row['family']}" if row.get("family") else "")
-        + (f" VPP {row['chunks']}" if row["chunks"] > 1 else "")
-        + (f" Z{row['zero']}" if row["zero"] else "")
-        + (" SP" if row["sequence_parallel"] else "")
-        + (f" {row['attention']}" if named else ""),
-        ", ".join(row["recompute"]),
-        part_words(row["loses_by"]) if row["loses_by"] else "-",
-        show(row["batch_s"], "s"),
-        f"{row['slower']:+.1%}",
-        "-" if left is None else f"{max(0.0, left['left_share']):.0%}",
-    )
+def _stated_in_part(document: Mapping[str, Any], whole: Sequence[NamedPlan]) -> list[NamedPlan]:
+    """The plans that a document names and does not hold in full: what their rows say of them."""
+    named = {plan.key for plan in whole}
+    rows = enumerate((document.get("alternatives") or ())[1:], 2)
+    plans = [NamedPlan(f"a{number}", f"Alternative {number}", row, row) for number, row in rows]
+    usual = [(key, name, document.get(place)) for key, place, name in USUAL]
+    plans += [NamedPlan(key, name, row, row) for key, name, row in usual if row]
+    return [plan for plan in plans if plan.key not in named]
 
 
-def _plans(
-    document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], title: str, caption: str
-) -> Table:
-    named = len({row["attention"] for row in document["alternatives"]}) > 1
-    columns = ("plan", "recompute", "loses most by", "step", "slower", "left")
-    cells = [_alternative(row, document, named) for row in rows]
-    return Table(columns, cells, title, caption, texts=3)
-
-
-def alternatives_sections(document: Mapping[str, Any]) -> list[Section]:
-    """The best different plans and what each loses most by; usual plans; what is proved."""
-    rows = document["alternatives"]
-    launchable = [row for row in rows if _launchable(row)]
-    refused = [row for row in rows if not _launchable(row)]
-    sections: list[Section] = [
-        _plans(document, launchable, "The best different plans", "left: of a device's memory"),
+def _row(plan: NamedPlan, left: str, best_s: float) -> list[Cell]:
+    """A plan: what it is, what it loses most by, step time and free memory; launch, rate, MFU."""
+    document, step_s = plan.document, float(plan.document["batch_s"])
+    loss = str(plan.row.get("loses_by") or "")
+    chosen = Choice(plan.name, CHOOSER, plan.key, badges(document))
+    rate, mfu = document.get("tokens_per_s_per_device"), document.get("mfu")
+    return [
+        chosen if left else f"{plan.name}: {', '.join(badges(document))}",
+        part_words(loss) if loss else "-",
+        show(step_s, "s"),
+        "best" if plan.key == "best" else f"{100 * (step_s / best_s - 1):+.1f} %",
+        left or "-",
+        _launch_words(plan.row.get("launch") or {}),
+        "-" if rate is None else digits(float(rate)),
+        "-" if mfu is None else f"{100 * mfu:.1f} %",
     ]
-    if refused:
-        first = next(iter(refused[0]["launch"].values()))["refused"]
-        sections.append(
-            _plans(
-                document, refused, "No framework launches these as they are", f"the first: {first}"
-            )
-        )
-    lines = []
-    for name, key in (("rule of thumb", "rule_of_thumb"), ("experts' split", "experts")):
-        usual = document.get(key)
-        if usual is not None:
-            lines.append(
-                f"{name} ({degree_words(usual)}): {show(usual['batch_s'], 's')}, "
-                f"{usual['slower']:+.1%}"
-            )
-    return [*sections, Notes([*lines, proof_words(document), choices_text(document)])]
 
 
-def what_if_sections(document: Mapping[str, Any]) -> list[Section]:
-    """Other devices, batches, sequences and chips, where they were planned."""
+def alternatives_group(
+    document: Mapping[str, Any], plans: Sequence[tuple[NamedPlan, str]]
+) -> Group:
+    """The rows of all plans, those that some framework can launch first; ``plans`` are those that
+    the document holds in full, each with what it leaves of a device's memory."""
+    best_s = float(document["batch_s"])
+    shown = [
+        *plans,
+        *((plan, "") for plan in _stated_in_part(document, [plan for plan, _ in plans])),
+    ]
+    tables: dict[bool, list[Sequence[Cell]]] = {True: [], False: []}
+    for plan, left in sorted(shown, key=lambda pair: float(pair[0].document["batch_s"])):
+        tables[_launchable(plan.row)].append(_row(plan, left, best_s))
+    rate = f"{unit_of(document)}/s a device"
+    columns = ("plan", "loses most by", "step", "vs best", "left", "launch", rate, "MFU")
+    sections: list[Section] = []
+    for launchable, title in ((True, ""), (False, "No framework here can launch these")):
+        if tables[launchable]:
+            sections.append(Table(columns, tables[launchable], title, texts=2, narrow=ALONE))
+    caption = (
+        "The best plan of each different choice, and what people usually run. Left: of a "
+        "device's memory."
+    )
+    return Group(sections, "Alternatives", caption)
+
+
+def what_if_group(document: Mapping[str, Any]) -> Section | None:
+    """Other devices, batches, sequences and chips, and how to plan them where they were not;
+    nothing of a plan that was given."""
+    if document.get("proved") is not True and not document.get("what_if"):
+        return None
+    if not document.get("what_if"):
+        return Notes([NO_WHAT_IF], "What if")
+    caption = (
+        "Every row is planned anew, so its split changes with it. Bars: "
+        f"{unit_of(document)}/s a device."
+    )
+    return Group(_what_if_tables(document), "What if", caption)
+
+
+def _what_if_tables(document: Mapping[str, Any]) -> list[Section]:
     sections: list[Section] = []
     for group in document.get("what_if") or ():
         rates = [row["tokens_per_s_per_device"] for row in group["rows"] if row["reason"] is None]
@@ -102,5 +125,5 @@ def what_if_sections(document: Mapping[str, Any]) -> list[Section]:
                 )
                 rows.append((label, row["plan"], *figures))
         columns = (group["axis"], "plan", f"{unit_of(document)}/s a device", "MFU", "")
-        sections.append(Table(columns, rows, f"What if: {group['title']}", texts=2))
+        sections.append(Table(columns, rows, group["title"], texts=2))
     return sections

@@ -61,18 +61,6 @@ def basis_words(result: Mapping[str, Any]) -> str:
     )
 
 
-def density_words(result: Mapping[str, Any]) -> str:
-    """Peak and power a mm2, and peak a W."""
-    found = result["plausibility"]
-    compute, power, frugal = (
-        found["peak_flops_per_mm2"],
-        found["design_w_per_mm2"],
-        found.get("peak_flops_per_w"),
-    )
-    said = f"{compute['value'] / 1e12:.2f} TFLOP/s and {power['value']:.2f} W a mm2"
-    return said if frugal is None else f"{said}, {frugal['value'] / 1e12:.2f} TFLOP/s a W"
-
-
 def _shipped(figure: Mapping[str, Any], scale: float, unit: str) -> str:
     least = "at least " if figure["shipped_is_lower_bound"] else ""
     return f"{figure['shipped_chip']}, {least}{figure['shipped'] / scale:.2f} {unit}"
@@ -89,36 +77,6 @@ def shipped_words(result: Mapping[str, Any]) -> str:
     note = f"; {found['note']}" if found["note"] else ""
     said = f"{_shipped(compute, 1e12, 'TFLOP/s')}; {_shipped(power, 1.0, 'W')} a mm2"
     return f"{said}{'' if frugal is None else '; ' + _shipped(frugal, 1e12, 'TFLOP/s a W')}{note}"
-
-
-def warning_words(result: Mapping[str, Any]) -> str:
-    """What to be warned of, empty if nothing."""
-    found = result["plausibility"]
-    return (
-        f"Warning: {'; '.join(found['warnings'])}. {BELIEF}: {found['reason']}."
-        if found["warnings"]
-        else ""
-    )
-
-
-def near_words(result: Mapping[str, Any]) -> str:
-    """How flat the optimum is."""
-    proof = result["certificate"]
-    near = proof["near"]
-    least, most, share = (
-        near["at_least"],
-        near["at_most"],
-        f"{near['within']:.0%}".replace("%", " %"),
-    )
-    many = f"{most:,}" if least == most else f"Between {least:,} and {most:,}"
-    verb = "is" if most == 1 else "are"
-    said = (
-        f"{many} of the {proof['chips']:,} chips {verb} within {share} of the answer, itself "
-        "among them."
-    )
-    ends = [f"{one['axis'].replace('_', ' ')} ({one['end']})" for one in result.get("at_ends", ())]
-    said += f" It lies at the end of the axes {', '.join(ends)}." if ends else ""
-    return f"{said} {PROVISIONAL}" if result.get("provisional") else said
 
 
 def front_facts(front: Mapping[str, Any]) -> list[tuple[str, str]]:

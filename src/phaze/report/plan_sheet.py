@@ -1,271 +1,251 @@
-"""Plans: what one reaches, where its time goes, the memory of its stages, or what it would take to
-fit."""
+"""A plan on hardware that exists: can I launch this tonight?
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+First whether it fits, how fast it is, what it costs and what it gains; then what it is, its launch
+flags, time, memory, timeline, the alternatives that switch the whole page, and how far to trust all
+of it. What only traced layers tell (the cause of every cost, the timeline, operators) stands where
+a :class:`PlanPage` brings it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from phaze.evaluate.headroom import DeviceMemory
+from phaze.evaluate.plan_set import NamedPlan, choices_text, plans_in
+from phaze.evaluate.restrictions import proof_words, short_proof
 from phaze.graph.refusals import refusals
+from phaze.hardware.chip import Chip
 from phaze.hardware.formats import PLAIN
-from phaze.placement.plan import Plan, Stage
-from phaze.placement.problem import PlacementProblem
-from phaze.placement.shortage import Levers, Shortage
-from phaze.report.alternatives_sheet import alternatives_sections, what_if_sections
+from phaze.report.against_sheet import against_sections
+from phaze.report.alternatives_sheet import alternatives_group, what_if_group
+from phaze.report.launch_text import LaunchText
+from phaze.report.memory_bars import memory_bars
+from phaze.report.page.operators import operators_group
+from phaze.report.page.pipeline_timeline import pipeline_timeline
+from phaze.report.placement_sheet import missing_sections
+from phaze.report.plan_cards import (
+    Fit,
+    Gain,
+    badges,
+    cost_card,
+    fit_of,
+    gain_of,
+    gib,
+    short_words,
+    speed_card,
+)
 from phaze.report.plan_text import (
-    batch_text,
     constants_text,
     exchange_rows,
     flops_text,
-    idle_rows,
     keeping_rows,
-    launch_rows,
-    left_text,
-    lever_rows,
-    mfu_text,
-    rate_text,
-    shared_text,
-    training_rows,
-    unit_of,
+    launch_words,
+    subject_of,
 )
-from phaze.report.sections import Cell, Figures, Group, Meter, Notes, Section, Table
-from phaze.report.step_time import step_time
-from phaze.search.plan_words import degree_words
+from phaze.report.sections import Cards, Figures, Group, Notes, Section, Variant, Variants
+from phaze.report.step_time import step_time, what_would_help
+from phaze.report.view_model import Story
 from phaze.units import show
 
-MOST_STAGES = 16
-"""Stages of a pipeline that fit a terminal; of a longer one those in the middle are left out."""
-FIT = "What would make it fit, each alone"
-TIME = "Where the time goes"
+
+@dataclass(frozen=True, slots=True)
+class PlanPage:
+    """What a page tells of a document's plans beside it: their times taken apart and their launch
+    files, by key; the chip, which prices an example of a run; the command that asks again."""
+
+    stories: Mapping[str, Story]
+    launches: Mapping[str, Sequence[LaunchText]]
+    chip: Chip
+    command: str
 
 
-def _shown(count: int) -> list[int]:
-    """The stages that are shown: all of a short pipeline, the ends of a long one."""
-    if count <= MOST_STAGES:
-        return list(range(count))
-    return [*range(MOST_STAGES // 2), *range(count - MOST_STAGES // 2, count)]
+@dataclass(frozen=True, slots=True)
+class ShownPlan:
+    """A plan of the document: whether it fits, what it gains, and what its page has of it."""
+
+    plan: NamedPlan
+    fit: Fit
+    gain: Gain
+    page: PlanPage | None
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The plan as a document of its own."""
+        return self.plan.document
+
+    @property
+    def story(self) -> Story | None:
+        """Its times taken apart."""
+        return None if self.page is None else self.page.stories[self.plan.key]
 
 
-def _left_out(count: int) -> list[str]:
-    hidden = count - MOST_STAGES
-    return [f"({hidden} stages in the middle are not shown)"] if hidden > 0 else []
+def _device(document: Mapping[str, Any], page: PlanPage | None) -> DeviceMemory:
+    """The memory of a device, and what of it the plan was chosen to leave free."""
+    left = document.get("memory_left") or {}
+    if page is not None:
+        return DeviceMemory(float(page.chip.hbm.size_bytes), float(left.get("headroom", 0.0)))
+    fullest = max(float(stage["memory_bytes"]) for stage in document["stages"])
+    return DeviceMemory(fullest + float(left["left_bytes"]), float(left["headroom"]))
 
 
-def _stages(document: Mapping[str, Any], hbm_bytes: int) -> Table:
-    stages, rows = document["stages"], list[Sequence[Cell]]()
-    for number in _shown(len(stages)):
-        stage = stages[number]
-        share = stage["memory_bytes"] / hbm_bytes
-        rows.append(
-            (
-                str(number),
-                f"{len(stage['layers'])} layers",
-                stage["recompute"],
-                show(stage["time_s"], "s"),
-                show(stage["memory_bytes"], "B"),
-                Meter(share, "over" if share > 1 else ""),
-            )
+def _shown_plans(document: Mapping[str, Any], page: PlanPage | None) -> list[ShownPlan]:
+    plans, device = plans_in(document), _device(document, page)
+    first = plans[0].document
+    steps = [(plan.key, plan.name, float(plan.document["batch_s"])) for plan in plans]
+    proved, shown = first.get("proved") is True, list[ShownPlan]()
+    for plan in plans:
+        bound_s = float(
+            (first if proved else plan.document)["lower_bound_s" if proved else "batch_s"]
         )
-    columns = ("stage", "", "recompute", "time", "memory", f"of {show(hbm_bytes, 'B')}")
-    return Table(columns, rows, "Stages", notes=_left_out(len(stages)), texts=6)
+        run = plan.document.get("training_run")
+        gain = gain_of(plan.key, steps, bound_s, short_proof(first), run)
+        shown.append(ShownPlan(plan, fit_of(plan.document, device), gain, page))
+    return shown
 
 
-def _plan_text(document: Mapping[str, Any]) -> str:
-    """The degrees of a plan and what else it chooses."""
-    parts = [
-        f"{degree_words(document)}, {shared_text(document)}microbatch {document['microbatch']}",
-        str(document.get("family") or ""),
-        f"VPP {document['chunks']}",
-        f"ZeRO {document['zero']}" if document["zero"] else "",
-        "sequence parallel" if document["sequence_parallel"] else "",
-        f"{document['attention']} attention",
-    ]
-    return ", ".join(part for part in parts if part)
+def _title(shown: ShownPlan) -> str:
+    """The answer in one sentence."""
+    split, short = short_words(shown.document), shown.document.get("shortage")
+    if short is not None:
+        return f"Does not fit: stage {short['stage']} lacks {gib(short['missing_bytes'])}. {split}."
+    verdict = shown.fit.verdict[0].replace("Tight", "Fits, but tightly,")
+    faster = f"; {shown.gain.figure} {shown.gain.unit}" if shown.gain.figure.endswith("%") else ""
+    return f"{verdict} with {shown.fit.left} to spare{faster}: {split}."
 
 
-def _figures(document: Mapping[str, Any]) -> Figures:
-    trust = document["constants"]
-    band = (
-        f" (± {trust['band']:.0%}, {trust['basis']} constants)"
-        if trust["band"]
-        else f" ({trust['basis']})"
-    )
-    rate = constants_text(trust)
+def _sentence(note: str) -> str:
+    """A note with a capital and a full stop."""
+    return f"{note[:1].upper()}{note[1:]}{'' if note.endswith('.') else '.'}"
+
+
+def _facts(shown: ShownPlan) -> Figures:
+    """What the plan is: how it computes and keeps its state, its exchanges, who launches it."""
+    document = shown.document
+    words = launch_words(document.get("launch") or shown.plan.row.get("launch") or {})
     rows = [
-        ("step time", f"{show(document['batch_s'], 's')}{band}"),
-        *([("GEMM rate", rate)] if rate else []),
-        ("global batch", batch_text(document)),
-        (unit_of(document), rate_text(document)),
-        ("cluster", document["cluster"]["label"]),
-        ("MFU, HFU", mfu_text(document)),
-        *idle_rows(document),
-        ("plan", _plan_text(document)),
+        ("attention", str(document.get("attention") or "")),
         *keeping_rows(document),
         *exchange_rows(document),
-        ("memory left", left_text(document["memory_left"])),
-        *training_rows(document.get("training_run")),
-        *launch_rows(document),
+        ("launched by", words),
     ]
-    return Figures(
-        rows, notes=[f"note: {flops_text(document, str(document.get('precision') or PLAIN))}"]
-    )
+    return Figures([(name, text) for name, text in rows if text])
 
 
-def missing_sections(document: Mapping[str, Any]) -> list[Section]:
-    """What the fullest stage of a given plan holds and lacks, and what would make it fit."""
-    shortage = document.get("shortage")
-    if shortage is None:
-        return []
-    missing = show(shortage["missing_bytes"], "B")
-    terms = [
-        (name.replace("_", " "), show(size, "B"))
-        for name, size in shortage["terms"].items()
-        if size
-    ]
-    terms += [
-        ("in all", show(shortage["needed_bytes"], "B")),
-        ("there is", show(shortage["available_bytes"], "B")),
-    ]
-    levers = lever_rows(shortage.get("levers") or {})
-    need = Figures(
-        terms, f"It does not fit: stage {shortage['stage']} lacks {missing}", "what it holds"
-    )
-    return [need, *([Figures(levers, FIT)] if levers else [])]
-
-
-def planned_sections(document: Mapping[str, Any], hbm_bytes: int) -> list[Section]:
-    """A plan (``phaze.plan/1``), with its alternatives and other jobs where they were planned."""
-    warnings = [f"Warning: {note}." for note in refusals(document["approximations"])]
-    notes = [f"note: {document['cluster']['links']}"] if document["cluster"]["links"] else []
-    notes += [
-        f"approximation: {note}" for note in document["approximations"] if not refusals([note])
+def _first_screen(shown: ShownPlan, document: Mapping[str, Any]) -> Variant:
+    page, devices = shown.page, int(document.get("devices") or document["job"]["devices"])
+    warnings = [_sentence(note) for note in refusals(document["approximations"])]
+    cards = [
+        shown.fit.card(),
+        speed_card(shown.document, document["constants"]),
+        *cost_card(shown.document, None if page is None else page.chip, devices),
+        shown.gain.card(),
     ]
     sections: list[Section] = [
-        *([Notes(warnings)] if warnings else []),
-        _figures(document),
-        Group(step_time(document), TIME),
-        _stages(document, hbm_bytes),
-        *missing_sections(document),
-        *([Notes(notes)] if notes else []),
+        Notes(badges(shown.document), _title(shown), look="tags"),
+        *([Notes(warnings, look="warning")] if warnings else []),
+        Cards(cards),
+        _facts(shown),
     ]
-    if document.get("alternatives") is not None:
-        sections += [*alternatives_sections(document), *what_if_sections(document)]
-    return sections
-
-
-def _span(ids: tuple[int, ...]) -> str:
-    """``(1, 2, 3, 7)`` as ``1..3, 7``, cut to what a column holds."""
-    parts: list[list[int]] = []
-    for number in ids:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    text = ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}..{part[-1]}" for part in parts)
-    return text if len(text) <= 18 else f"{text[:15]}..."
-
-
-def _placed_stages(stages: tuple[Stage, ...], hbm_bytes: float) -> Table:
-    rows: list[Sequence[Cell]] = []
-    for index in _shown(len(stages)):
-        stage = stages[index]
-        need = stage.memory.total_bytes
-        rows.append(
-            (
-                str(index + 1),
-                _span(stage.layers),
-                stage.recompute,
-                Meter(need / hbm_bytes),
-                show(need, "B"),
-                str(stage.devices),
-                show(stage.time_s, "s"),
-            )
-        )
-    columns = (
-        "stage",
-        "layers",
-        "recompute",
-        f"of {show(hbm_bytes, 'B')}",
-        "memory",
-        "devices",
-        "time",
+    name = (
+        f"{shown.plan.name}: {short_words(shown.document)}, {show(shown.document['batch_s'], 's')}"
     )
-    return Table(columns, rows, notes=_left_out(len(stages)), texts=4)
+    return Variant(shown.plan.key, name, sections)
 
 
-def _order(plan: Plan) -> str:
-    texts = {
-        "": "",
-        "pipeline": ", the stages of a replica adjacent",
-        "data": ", the replicas of a stage adjacent",
-    }
-    return texts[plan.order] if len(plan.stages) > 1 and plan.data > 1 else ""
+def _launch(launch: LaunchText) -> Variant:
+    if launch.refused:
+        reason = f"{launch.name} cannot launch this plan: {launch.refused}."
+        return Variant(launch.key, f"{launch.name} (refused)", [Notes([reason], look="box")])
+    warnings = [f"{launch.name} will do otherwise than planned:", *launch.deviations]
+    sections: list[Section] = [Notes(warnings, look="box")] if launch.deviations else []
+    sections.append(Notes([launch.text], verbatim=True, file=launch.file))
+    return Variant(launch.key, launch.name, sections)
 
 
-def _placed(path: str, problem: PlacementProblem, plan: Plan) -> list[Section]:
-    used = plan.data * sum(stage.devices for stage in plan.stages)
-    proof = (
-        "nothing is faster"
-        if plan.lower_bound_s >= plan.batch_s
-        else f"not below {show(plan.lower_bound_s, 's')}"
+def _launches(key: str, launches: Sequence[LaunchText]) -> Section:
+    """The flags of every framework, the first that can launch the plan in front."""
+    if not launches:
+        return Notes(["Launch flags: phaze export plan.json --to megatron"], "Launch it")
+    ordered = sorted(launches, key=lambda launch: bool(launch.refused))
+    note = "Written for the framework's own argument parser; no GPU run was made."
+    tabs = [_launch(launch) for launch in ordered]
+    return Variants(f"framework-{key}", tabs, "tabs", title="Launch it", notes=[note])
+
+
+def _details(shown: ShownPlan) -> Variant:
+    """Launch flags, time, memory and timeline of a plan."""
+    document, story, key = shown.document, shown.story, shown.plan.key
+    missing, time = missing_sections(document), step_time(document)
+    sections: list[Section] = [Group(missing, "What is short", columns=True)] if missing else []
+    if story is not None and shown.page is not None:
+        time = [
+            *step_time(story.plan, story.steps, story.split.devices),
+            what_would_help(story.steps, float(story.plan["batch_s"])),
+        ]
+        sections.append(_launches(key, shown.page.launches.get(key, ())))
+    sections += [Group(time, "Step time"), memory_bars(document, shown.fit.device)]
+    sections += [] if story is None else [pipeline_timeline(story)]
+    return Variant(key, shown.plan.name, sections)
+
+
+def _accuracy(document: Mapping[str, Any]) -> list[str]:
+    trust = document["constants"]
+    band = (
+        f"within {trust['band']:.0%} of measured steps in 8 of 10"
+        if trust["band"]
+        else "at peak, without a band"
     )
-    rounds = -(-problem.microbatches // plan.data)
-    rows = [
-        (
-            "step time",
-            f"{show(plan.batch_s, 's')} ({proof}; simulated {show(plan.simulated_s, 's')})",
-        ),
-        ("plan", f"TP {plan.tensor}, PP {len(plan.stages)}, DP {plan.data}{_order(plan)}"),
-        ("devices", f"{used:,} of {problem.devices:,}"),
-        ("microbatches", f"{problem.microbatches:,}, at most {rounds:,} a replica"),
+    origin = trust.get("band_of")
+    runs = (
+        f" ({origin['runs']:,} runs of {origin['sources']} sources, held back: {origin['kind']})"
+        if origin
+        else ""
+    )
+    lines = [f"Times rest on {trust['basis']} constants, {band}{runs}."]
+    rate = constants_text(trust)
+    if rate:
+        lines.append(f"GEMM rate: {rate}.")
+    if document.get("proved") is True:
+        lines.append(_sentence(proof_words(document)))
+        lines.append(_sentence(choices_text(document)))
+    return lines
+
+
+def _trust(document: Mapping[str, Any], page: PlanPage | None) -> Group:
+    links = (document.get("cluster") or {}).get("links")
+    precision = document.get("precision") or document["job"].get("precision")
+    assumed = [
+        flops_text(document, str(precision or PLAIN)),
+        *(note for note in document["approximations"] if not refusals([note])),
+        *([str(links)] if links else []),
     ]
-    stated = {"batch_s": plan.batch_s, "breakdown": asdict(plan.breakdown)}
+    lists = [
+        Notes(_accuracy(document), "Bands and proofs", look="list"),
+        Notes([_sentence(note) for note in assumed], "Assumed", look="list"),
+    ]
+    sections: list[Section] = [Group(lists, columns=True)]
+    if page is not None:
+        sections.append(Notes([page.command], "Ask again", verbatim=True))
+    return Group(sections, "Accuracy")
+
+
+def plan_sections(document: Mapping[str, Any], page: PlanPage | None = None) -> list[Section]:
+    """A plan (``phaze.plan/1``), with its alternatives and other jobs where they were planned."""
+    plans = _shown_plans(document, page)
+    shown = [(plan.plan, plan.fit.left) for plan in plans]
+    against = against_sections(document) if "against" in document else []
+    what_if = what_if_group(document)
     return [
-        Figures(rows, path),
-        _placed_stages(plan.stages, problem.hbm_bytes),
-        Group(step_time(stated), TIME),
+        Variants("plan", [_first_screen(plan, document) for plan in plans], "bar"),
+        Variants("plan", [_details(plan) for plan in plans]),
+        *([alternatives_group(document, shown)] if document.get("alternatives") else []),
+        *([Group(against, "From your plan to the best one")] if against else []),
+        *([what_if] if what_if else []),
+        _trust(document, page),
+        *([operators_group(plans[0].story)] if plans[0].story else []),
     ]
 
 
-def _lever_rows(levers: Levers, tried: bool) -> Iterator[tuple[str, str]]:
-    shrinks = "" if tried else " (estimated: {} shrink with it)"
-    texts = {
-        "hbm_bytes": levers.hbm_bytes and f"at least {show(levers.hbm_bytes, 'B')} a device",
-        "devices": levers.devices and f"at least {levers.devices:,}",
-        "tensor": levers.tensor and f"TP {levers.tensor}{shrinks.format('sharded layers')}",
-        "microbatch": levers.microbatch_divisor
-        and f"{levers.microbatch_divisor} times smaller{shrinks.format('activations')}",
-        "recompute": levers.recompute
-        and (
-            f"{levers.recompute}, on every stage"
-            if tried
-            else 'true or "best", instead of as given'
-        ),
-        "optimizer": levers.optimizer and f"{levers.optimizer}",
-        "zero": levers.zero and f"stage {levers.zero}: state sharded over the replicas",
-    }
-    for name, text in texts.items():
-        yield name.removesuffix("_bytes"), text if isinstance(text, str) else "does not help alone"
-
-
-def shortage_sections(title: str, shortage: Shortage, tried: bool = False) -> list[Section]:
-    """Why nothing fits and what would; ``tried``: every lever was tried out on traced layers."""
-    sections: list[Section] = [Notes([f"{shortage.sentence}."], title)]
-    stage = shortage.tightest
-    if stage is not None:
-        memory = asdict(stage.memory).items()
-        rows = [(name.replace("_", " "), show(need, "B")) for name, need in memory if need]
-        sections.append(Figures(rows, "Its fullest stage", f"layers {_span(stage.layers)}"))
-    return [*sections, Figures(list(_lever_rows(shortage.levers, tried)), FIT)]
-
-
-def place_sections(
-    answers: Sequence[tuple[str, PlacementProblem, Plan | Shortage]],
-) -> list[Section]:
-    """Plans or shortages of profiles, each under its path."""
-    sections: list[Section] = []
-    for path, problem, answer in answers:
-        if isinstance(answer, Shortage):
-            sections += shortage_sections(path, answer)
-        else:
-            sections += _placed(path, problem, answer)
-    return sections
+def planned_sections(document: Mapping[str, Any]) -> list[Section]:
+    """A plan below the job that it answers."""
+    return [Notes(subject_of(document), look="tags"), *plan_sections(document)]

@@ -1,19 +1,13 @@
 """Figures of a plan in words, from its document: rows of a name and a text."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from phaze.evaluate.idle import idle_words
 from phaze.evaluate.utilisation import WORDS
 from phaze.options.frameworks import FRAMEWORK_NAMES
-from phaze.search.plan_words import offload_words, precision_words, shared_words, state_words
-from phaze.units import digits, show, show_count
-
-
-def shared_text(document: Mapping[str, Any]) -> str:
-    """Ranks that share a sequence, and experts, where a plan has some; how state is shared out has
-    its own row."""
-    return "".join(f"{words}, " for words in shared_words({**document, "shard": 0}))
+from phaze.search.plan_words import offload_words, precision_words, state_words
+from phaze.units import show, show_count
 
 
 def keeping_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -63,23 +57,6 @@ def _hidden(document: Mapping[str, Any]) -> str:
     return ", half of it hidden" if 0.45 < share < 0.55 else f", {share:.0%} of it hidden"
 
 
-def left_text(left: Mapping[str, Any]) -> str:
-    """What a plan leaves of a device's memory, and how far an estimate of memory may be off."""
-    band = left["band"]
-    share = (
-        "none"
-        if left["left_bytes"] < 0
-        else f"{show(left['left_bytes'], 'B')}, {left['left_share']:.1%}"
-    )
-    kept = f" ({100 * left['headroom']:.3g} % kept free)" if left["headroom"] else ""
-    chance = left.get("fits_probability")
-    fits = "" if chance is None else f"; it fits with a chance of {chance:.0%}"
-    return (
-        f"{share}{kept}{fits}; estimates are off by {band['median']:.0%} (median) to "
-        f"{band['ninetieth']:.0%} (90th)"
-    )
-
-
 def unit_of(document: Mapping[str, Any]) -> str:
     """What a plan's throughput counts: tokens, or samples where the model has no sequence."""
     return "samples" if document["sequence"] == 1 else "tokens"
@@ -95,28 +72,6 @@ def batch_text(document: Mapping[str, Any]) -> str:
         "" if asked in (None, batch * sequence) else f" ({show_count(asked)} requested, rounded)"
     )
     return f"{batch:,} sequences of {sequence:,} tokens, {show_count(batch * sequence)}{rounded}"
-
-
-def rate_text(document: Mapping[str, Any]) -> str:
-    """Tokens or samples a second, of all devices and of one."""
-    rate, each = document["tokens_per_s"], document["tokens_per_s_per_device"]
-    return (
-        f"{rate:,.0f} a second, {each:,.0f} a device"
-        if each >= 100
-        else f"{rate:,.4g} a second, {each:.3g} a device"
-    )
-
-
-def mfu_text(document: Mapping[str, Any]) -> str:
-    """Both shares of peak."""
-    devices = document.get("devices") or document["devices_used"]
-    return f"{document['mfu']:.1%}, {document['hfu']:.1%} of {devices:,} devices"
-
-
-def idle_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Devices that are bought and do nothing; nothing where all of them work."""
-    words = idle_words(document)
-    return [("devices", words)] if words else []
 
 
 def flops_text(document: Mapping[str, Any], precision: str) -> str:
@@ -136,36 +91,6 @@ def _scaled(flops: float) -> str:
     return show(flops, "FLOP/s").removesuffix("/s")
 
 
-def _known(value: float | None, unit: str, basis: str) -> str:
-    return f"{unit} unknown: {basis}" if value is None else f"{digits(value)} {unit}"
-
-
-def training_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """What a whole training run takes, and on what terms; nothing where no tokens were given."""
-    if run is None:
-        return []
-    terms = run["terms"]
-    usd, kwh = (
-        _known(run["usd"], "USD", run["usd_basis"]),
-        _known(run["kwh"], "kWh", run["power_basis"]),
-    )
-    carbon = "" if run["kgco2e"] is None else f", {digits(run['kgco2e'])} kg CO2e"
-    known = [run["usd_basis"]] if run["usd"] is not None else []
-    known += (
-        [run["power_basis"], f"PUE {terms['power_usage_effectiveness']:g}"]
-        if run["kwh"] is not None
-        else []
-    )
-    known += (
-        [f"{terms['grid_kgco2e_per_kwh']:g} kg CO2e a kWh"] if run["kgco2e"] is not None else []
-    )
-    head = f"{run['days']:,.3g} days, {digits(run['device_hours'])} device hours"
-    return [
-        (f"{show_count(run['tokens'])} tokens", f"{head}, {usd}, {kwh}{carbon}"),
-        ("terms", f"{terms['name']}: {'; '.join(known)}"),
-    ]
-
-
 def constants_text(trust: Mapping[str, Any]) -> str:
     """Of a chip of clusters: its clock and what software leaves of the rate of its products."""
     left = trust.get("software_share")
@@ -177,22 +102,43 @@ def constants_text(trust: Mapping[str, Any]) -> str:
     )
 
 
-def launch_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+def launch_words(launch: Mapping[str, Any]) -> str:
     """Which frameworks launch a plan as it is, which otherwise than planned, and which not; phaze
     export says why."""
-    launch: Mapping[str, Any] = document.get("launch") or {}
     groups: dict[str, list[str]] = {"": [], "with deviations ": [], "not ": []}
-    for key, told in launch.items():
+    for key, target in launch.items():
         kind = (
             "not "
-            if told["refused"] is not None
+            if target["refused"] is not None
             else "with deviations "
-            if told["deviations"]
+            if target["deviations"]
             else ""
         )
         groups[kind].append(FRAMEWORK_NAMES.get(key, key))
-    words = "; ".join(f"{kind}{', '.join(names)}" for kind, names in groups.items() if names)
-    return [("launched by", words)] if words else []
+    return "; ".join(f"{kind}{', '.join(names)}" for kind, names in groups.items() if names)
+
+
+def model_words(job: Mapping[str, Any]) -> str:
+    """The model of a job: its name, or its family and sizes."""
+    if job.get("family"):
+        sizes = job.get("sizes") or {}
+        stated = [f"{key} {sizes[key]}" for key in ("layers", "hidden") if key in sizes]
+        return ", ".join([str(job["family"]), *stated])
+    return str(job["model"] if job.get("model") else Path(str(job.get("graph"))).stem)
+
+
+def subject_of(document: Mapping[str, Any], model: str = "") -> tuple[str, ...]:
+    """What a plan answers, in a line: the model, by the name of its graph where that is at hand,
+    batch, devices, network, software."""
+    job, cluster = document["job"], document.get("cluster") or {}
+    software = f"{job['stack']}, {precision_words(str(job['precision']))}, {job['optimizer']}"
+    return (
+        model or model_words(job),
+        f"global batch {batch_text(document)}",
+        f"{int(job['devices']):,} × {job['chip']}",
+        str(cluster.get("label") or job["cluster"]),
+        software,
+    )
 
 
 def lever_rows(levers: Mapping[str, Any]) -> list[tuple[str, str]]:

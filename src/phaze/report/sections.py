@@ -1,9 +1,8 @@
 """What an answer shows, as values: an answer is a sequence of sections, and two renderers show any
 of them.
 
-    document -> sections (modules ``*_sheet.py``; those of pages in ``page``) -> :mod:`phaze.report.terminal`
-                                                                              ->
-                                                                              :mod:`phaze.report.html`
+    document -> sections (modules ``*_sheet.py``) -> :mod:`phaze.report.terminal`
+                                                  -> :mod:`phaze.report.html`
 
 The title of the first section says the answer itself: a page has it as its headline. ``caption``
 explains a title in a few words; ``notes`` are sentences below a section. Texts are plain: each
@@ -247,13 +246,15 @@ class Variant:
 class Variants:
     """Answers of which one is shown: the first, unless they are ``optional``, till another is
     chosen. All variants of one ``chooser`` follow the choice, which is made by a list in the page's
-    bar, by a list or tabs here, or elsewhere.
+    bar, by a list or tabs here, or elsewhere. A terminal, which cannot choose, shows the first, or
+    all of them ``together``.
     """
 
     chooser: str
     variants: Sequence[Variant]
     control: Literal["", "bar", "list", "tabs"] = ""
     optional: bool = False
+    together: bool = False
     title: str = ""
     caption: str = ""
     notes: Sequence[str] = ()

@@ -23,11 +23,14 @@ from phaze.report.drawings import (
 from phaze.report.sections import (
     Cards,
     Cell,
+    Choice,
     Figures,
     Group,
     Lead,
+    Link,
     Meter,
     Notes,
+    Pin,
     RunCost,
     Section,
     Sections,
@@ -45,19 +48,32 @@ METER = 16
 """Columns of a bar inside a table."""
 LONGEST_BAR = 36
 """Columns of a bar beside its name and value."""
+HALF = 34
+"""Columns of a name and its value where two of each stand in a line."""
 MOST_LANES = 32
 """Lanes that fit a terminal."""
+MOST_ROWS = 24
+"""Designs that fit a terminal."""
+MOST_BARS = 16
+"""Tall bars that fit a terminal; of more those in the middle are left out."""
 PLOT_ROWS = 12
 """Lines of a plot: half a terminal of 24."""
 
 
-def draw(console: Console, sections: Sections) -> None:
+def draw(console: Console, sections: Sections, tight: bool = False) -> None:
     """Show sections one below the other, an empty line between them; notes without a title follow
-    others at once."""
+    others at once, and what is ``tight`` follows what stands before it."""
     before: Section | None = None
     for section in sections:
-        run_on = isinstance(section, Notes) and isinstance(before, Notes) and not section.title
-        if before is not None and not run_on:
+        if isinstance(section, Variants) and section.optional:
+            continue
+        run_on = (
+            isinstance(section, Notes)
+            and isinstance(before, Notes)
+            and not section.title
+            and section.verbatim == before.verbatim
+        )
+        if before is not None and not run_on and not tight:
             console.print()
         _head(console, section)
         _body(console, section)
@@ -89,36 +105,61 @@ def _body(console: Console, section: Section) -> None:
             _scatter(console, section)
         case DesignPlot():
             _scatter(console, _designs(section))
-        case Cards() | Group() | Variants():
+        case Cards():
+            _cards(console, section)
+        case Group() | Variants():
             draw(console, _inner(section))
         case Lead() | Gauge():
             paragraph(console, section.text)
-        case Figures() | RunCost() | FloorPlan() | Table():
+        case Table():
+            _table(console, section)
+        case Figures() | RunCost() | FloorPlan():
             console.print(_grid(section))
 
 
-def _grid(section: Figures | RunCost | FloorPlan | Table) -> RichTable:
+def _table(console: Console, section: Table) -> None:
+    """The columns that fit, and the rows: of designs that can be pinned, which are many, some,
+    evenly, both ends among them."""
+    count, shown = len(section.rows), section.rows
+    if count > MOST_ROWS and isinstance(shown[0][0], Pin):
+        places = {round(index * (count - 1) / (MOST_ROWS - 1)) for index in range(MOST_ROWS)}
+        shown = [section.rows[place] for place in sorted(places)]
+    kept = [
+        number
+        for number in range(section.narrow or len(section.columns))
+        if not (shown and isinstance(shown[0][number], Pin))
+    ]
+    columns = [section.columns[number] for number in kept]
+    rows = [[row[number] for number in kept] for row in shown]
+    console.print(table(columns, rows, sum(number < section.texts for number in kept)))
+    if len(shown) < count:
+        paragraph(console, f"({len(shown)} of {count:,} rows are shown)")
+
+
+def _grid(section: Figures | RunCost | FloorPlan) -> RichTable:
     match section:
         case Figures():
-            return figures(section.rows)
+            return pairs(section.rows) if _pair(section) else figures(section.rows)
         case RunCost():
             return figures(section.figures)
         case FloorPlan():
             return table(("part",), [(name,) for _, name in section.legend])
-        case Table():
-            return table(section.columns, section.rows, section.texts)
 
 
-def _inner(section: Cards | Group | Variants) -> Sections:
-    """What stands inside: of variants those of the first, if there is one."""
+def _inner(section: Group | Variants) -> Sections:
+    """What stands inside; of variants what the first shows, or all of them together."""
     if isinstance(section, Group):
         return section.sections
-    if isinstance(section, Variants):
-        return () if section.optional else section.variants[0].sections
-    inner: list[Section] = []
-    for card in section.cards:
-        inner += [Notes([], card.title, card.verdict), *card.sections]
-    return inner
+    shown = section.variants if section.together else section.variants[:1]
+    return [part for variant in shown for part in variant.sections]
+
+
+def _cards(console: Console, section: Cards) -> None:
+    """One card below the other, each with nothing between its sections."""
+    for number, card in enumerate(section.cards):
+        if number:
+            console.print()
+        draw(console, [Notes([], card.title, card.verdict), *card.sections], tight=True)
 
 
 def _designs(section: DesignPlot) -> Scatter:
@@ -139,18 +180,22 @@ def _bars(console: Console, section: Bars) -> None:
     rows = section.rows
     if not rows:
         return
+    hidden = len(rows) - MOST_BARS if section.look == "tall" else 0
+    if hidden > 0:
+        rows = [*rows[: MOST_BARS // 2], *rows[-MOST_BARS // 2 :]]
     names = max(len(row.name) for row in rows)
     values = max(len(row.value) for row in rows)
     remarks = max(len(row.remark) for row in rows)
     width = max(1, min(LONGEST_BAR, WIDEST - names - values - remarks - 6))
     for row in rows:
-        start = (
-            min(round(row.pieces[0].start / section.end * width), width - 1) if row.pieces else 0
-        )
+        first = min((piece.start for piece in row.pieces), default=0.0)
+        start = min(round(first / section.end * width), width - 1)
         drawn = (" " * start + bar(row.length / section.end, width))[:width]
         console.out(
             f"  {row.name:<{names}} {drawn} {row.value:>{values}}  {row.remark:>{remarks}}".rstrip()
         )
+    if hidden > 0:
+        paragraph(console, f"({hidden} in the middle are not shown)")
 
 
 def _timeline(console: Console, section: Timeline) -> None:
@@ -227,6 +272,10 @@ def _cell(cell: Cell) -> str:
             return escape(cell)
         case Meter():
             return escape(f"{bar(cell.share, METER)} {cell.text}".rstrip())
+        case Link():
+            return escape(f"{cell.text}, {cell.tag}" if cell.tag else cell.text)
+        case Choice():
+            return escape(f"{cell.text}: {' '.join(cell.tags)}" if cell.tags else cell.text)
         case _:
             return escape(cell.text)
 
@@ -251,8 +300,40 @@ def figures(rows: Iterable[tuple[str, Cell]]) -> RichTable:
     drawn = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     drawn.add_column(style="dim")
     drawn.add_column(overflow="fold")
-    for name, value in rows:
+    for name, value in _printable(rows):
         drawn.add_row(escape(name), _cell(value))
+    return drawn
+
+
+def _printable(rows: Iterable[tuple[str, Cell]]) -> list[tuple[str, Cell]]:
+    """Without what acts on a page alone: pins, and links to another place of it."""
+    return [
+        (name, cell)
+        for name, cell in rows
+        if not isinstance(cell, Pin)
+        and not (isinstance(cell, Link) and cell.address.startswith("#"))
+    ]
+
+
+def _pair(section: Figures) -> bool:
+    """Whether two names with their values have room in a line."""
+    return section.paired and all(
+        len(name) + len(_cell(value)) <= HALF for name, value in section.rows
+    )
+
+
+def pairs(rows: Sequence[tuple[str, Cell]]) -> RichTable:
+    """Names and their values, two of each a line."""
+    drawn = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    for _ in range(2):
+        drawn.add_column(style="dim")
+        drawn.add_column(overflow="fold")
+    rows = _printable(rows)
+    for left in range(0, len(rows), 2):
+        cells = [
+            cell for name, value in rows[left : left + 2] for cell in (escape(name), _cell(value))
+        ]
+        drawn.add_row(*cells)
     return drawn
 
 

@@ -11,10 +11,10 @@ from phaze.export.launch_files import launch_texts
 from phaze.export.load_run import read_plan, run_of
 from phaze.front.design import design_in
 from phaze.front.schema import front_in
+from phaze.report.front_sheet import front_page
 from phaze.report.html import sections_page
 from phaze.report.numbers import signed_percent
 from phaze.report.page.design_page import design_page
-from phaze.report.page.front_page import front_page
 from phaze.report.page.plan_page import plan_page
 from phaze.report.page.render import rendered
 from phaze.report.page.search_page import search_page

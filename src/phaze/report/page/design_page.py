@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from phaze.report.chip_answer import ChipAnswer, ChipPage, settings_group
+from phaze.report.front_sheet import metric_words
 from phaze.report.html import sections_page
 from phaze.report.numbers import EXACT, gap_text
 from phaze.report.page.baseline_comparison import baseline_comparison
-from phaze.report.page.chip_sections import ChipOnPage, settings_group
-from phaze.report.page.front_page import metric_words
-from phaze.report.page.search_cards import subject_of
 from phaze.report.page.search_page import tasks_on
+from phaze.report.search_cards import subject_of
 from phaze.report.sections import Card, Cards, Figures, Group, Notes
 from phaze.report.view_model import searched
 from phaze.search.chips import SpaceChips
@@ -64,15 +64,16 @@ def design_page(design: OpenedDesign) -> str:
     ):
         stories.append(searched(task, model, chip, front["name"]))
     baseline = baseline_comparison(design.job, result)
-    page = ChipOnPage(design.job, result, chip, stories, [] if baseline is None else [baseline])
+    beside = ChipPage(chip, stories, [] if baseline is None else [baseline])
+    page = ChipAnswer(result, design.job.space.limits, beside)
     sections = [
-        page.headline(),
+        *page.headline(),
         Cards([*page.cards(), _front_card(design)], wide=True),
-        page.components(),
+        *page.components(),
         *page.models(),
         Notes(page.assumed(), "Accuracy", look="list"),
         Group([settings_group(design.settings)], "Study"),
     ]
     foot = f"Times under rules {design.job.rules}; area, power and cost are estimates."
-    subject = (str(front["name"]), *subject_of(design.job, result))
+    subject = (str(front["name"]), *subject_of(result, design.job.space.name))
     return sections_page(sections, "front", subject=subject, foot=foot)

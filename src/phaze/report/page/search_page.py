@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from phaze.report.answer_text import PROVISIONAL
+from phaze.report.chip_answer import ChipAnswer, ChipPage, settings_group
 from phaze.report.explain_sheet import marginal_bars, neighbours_table
 from phaze.report.explanation_file import ExplanationTable, explanation_in
 from phaze.report.html import sections_page
 from phaze.report.page.baseline_comparison import baseline_comparison
 from phaze.report.page.baseline_sections import explained_comparisons
-from phaze.report.page.chip_sections import ChipOnPage, settings_group
-from phaze.report.page.search_cards import flat_card, subject_of
 from phaze.report.page.space_plot import space_sections
 from phaze.report.proof_text import proof_table
+from phaze.report.search_cards import flat_card, subject_of
 from phaze.report.sections import Cards, Group, Notes, Section
 from phaze.report.view_model import searched
 from phaze.schedule.solve import Scheduler
@@ -54,7 +53,7 @@ def tasks_on(job: SearchJob, opened: SpaceChips, number: int) -> tuple[ModelTask
 
 def _chip_on_page(
     run: Run, explanation: ExplanationTable | None, solved: SolvedSchedules | None
-) -> ChipOnPage:
+) -> ChipAnswer:
     """The answer with its models priced anew, and every chip that it is compared with."""
     result, opened = run.result, run.opened
     number = place_of(opened, int(result["chip"]["number"]), run.where)
@@ -69,7 +68,8 @@ def _chip_on_page(
         if baseline is None
         else [baseline, *explained_comparisons(result, explanation, baseline.key)]
     )
-    return ChipOnPage(run.job, result, chip, stories, comparisons, explanation)
+    page = ChipPage(chip, stories, comparisons)
+    return ChipAnswer(result, run.job.space.limits, page, explanation)
 
 
 def _marginals(explanation: ExplanationTable) -> Group:
@@ -94,7 +94,7 @@ def _has_certificate(run: Run) -> bool:
     return (Path(run.where) / "certificate.json").is_file()
 
 
-def _trust(run: Run, page: ChipOnPage) -> Notes:
+def _trust(run: Run, page: ChipAnswer) -> Notes:
     lines = page.assumed()
     if page.explanation is None:
         more = "What more area, power, bandwidth or memory would buy, near-ties and near misses"
@@ -125,12 +125,11 @@ def search_page(run: Run, solved: SolvedSchedules | None = None) -> str:
     page = _chip_on_page(run, explanation, solved)
     exact = [chip.score for chip in run.evaluated if not chip.error]
     sections = [
-        page.headline(),
-        *([Notes([PROVISIONAL], look="warning")] if result.get("provisional") else []),
+        *page.headline(),
         Cards([*page.cards(), flat_card(result, exact, explanation)], wide=True),
         space_sections(run.job, run.opened, result, run.closed, run.evaluated),
         *([_marginals(explanation)] if explanation is not None else []),
-        page.components(),
+        *page.components(),
         *page.models(),
         _certificate(run),
         _trust(run, page),
@@ -141,5 +140,5 @@ def search_page(run: Run, solved: SolvedSchedules | None = None) -> str:
         f"{digests.capitalize()}. Times under rules {run.job.rules}; area, power and cost "
         "are estimates."
     )
-    subject = (str(result["name"]), *subject_of(run.job, result))
+    subject = (str(result["name"]), *subject_of(result, run.job.space.name))
     return sections_page(sections, "search", subject=subject, foot=foot)

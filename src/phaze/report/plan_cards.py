@@ -1,5 +1,4 @@
-"""A plan as its page tells it first: does it fit, how fast, what does it cost, is it worth
-changing."""
+"""A plan as it is told first: does it fit, how fast, what does it cost, is it worth changing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from phaze.evaluate.idle import idle_words
 from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.hardware.chip import Chip
 from phaze.hardware.ownership import load_terms
-from phaze.hardware.stack import Saves
 from phaze.report.drawings import Bar, Bars, Gauge, Piece
 from phaze.report.plan_text import unit_of
 from phaze.report.sections import Card, Figures, Lead, Notes, RunCost, Section, Tone
@@ -49,21 +47,23 @@ def percent(share: float) -> str:
 
 
 def badges(plan: Mapping[str, Any]) -> tuple[str, ...]:
-    """A split in the field's letters."""
-    modes = sorted({stage["recompute"] for stage in plan["stages"]})
+    """A split in the field's letters, as far as it is stated; a row names what its stages
+    recompute."""
+    modes = sorted({stage["recompute"] for stage in plan.get("stages") or ()})
+    modes = modes or list(plan.get("recompute") or ())
     chunks = int(plan.get("chunks", 1))
     words = [f"TP {plan['tensor']}", f"PP {plan['pipeline']}", f"DP {plan['data']}"]
     degrees = {"CP": "context", "EP": "expert", "ETP": "expert_tensor"}
     words += [f"{name} {plan[key]}" for name, key in degrees.items() if (plan.get(key) or 1) > 1]
     words += [str(plan["family"])] if plan.get("family") else []
     words += [f"VPP {chunks}"] if chunks > 1 else []
-    words += [f"microbatch {plan['microbatch']}"]
+    words += [f"microbatch {plan['microbatch']}"] if plan.get("microbatch") else []
     words += [f"ZeRO-{plan['zero']}"] if plan.get("zero") else []
     words += ["sequence parallel"] if plan.get("sequence_parallel") else []
     words += [
         text for text in shared_words(plan) if plan.get("shard") and text.startswith("hybrid")
     ]
-    words.append(f"recompute {', '.join(modes)}")
+    words += [f"recompute {', '.join(modes)}"] if modes else []
     return (*words, *([offload_words(plan)] if offload_words(plan) else []))
 
 
@@ -119,12 +119,12 @@ class Fit:
         rows += [("kept free", percent(self.device.headroom))] if free else []
         over = "more than a device has" if worst > hbm else "still within a device"
         note = (
-            f"Memory estimates are off by {percent(self.band['median'])} in the median (grey) and "
+            f"Memory estimates are off by {percent(self.band['median'])} in the median and "
             f"{percent(self.band['ninetieth'])} in the 90th percentile of "
             f"{self.band['rows']}: then it needs "
             f"{gib(worst)}, {over}."
         )
-        text = f"{gib(used)} of {gib(hbm)} used; {gib(usual)} with the median error"
+        text = f"with the median error of estimates {gib(usual)}"
         sections: list[Section] = [
             Lead(gib(used), f"of {gib(hbm)} a device"),
             Gauge(pieces, scale, text, ("0", gib(hbm))),
@@ -133,16 +133,24 @@ class Fit:
         return Card("Does it fit?", sections, *self.verdict)
 
 
-def fit_of(plan: Mapping[str, Any], device: DeviceMemory, saves: Saves | None = None) -> Fit:
-    """The fullest stage against the memory of a device."""
-    left = memory_left(plan["stages"], device, saves)
-    used_bytes, chance = device.hbm_bytes - left["left_bytes"], float(left["fits_probability"])
-    return Fit(used_bytes, device, float(left["left_share"]), chance, left["band"])
+def fit_of(plan: Mapping[str, Any], device: DeviceMemory) -> Fit:
+    """The fullest stage against the memory of a device, with the error and the chance that the plan
+    states; of documents that state none they are reckoned."""
+    left = plan.get("memory_left") or {}
+    if left.get("fits_probability") is None:
+        left = memory_left(plan["stages"], device)
+    fullest = max(float(stage["memory_bytes"]) for stage in plan["stages"])
+    chance, share = float(left["fits_probability"]), 1 - fullest / device.hbm_bytes
+    return Fit(fullest, device, share, chance, left["band"])
 
 
-def speed_card(plan: Mapping[str, Any], band: float | None) -> Card:
-    """Throughput with the band of its time."""
-    rate, error, unit = float(plan["tokens_per_s_per_device"]), band or 0.0, unit_of(plan)
+def speed_card(plan: Mapping[str, Any], trust: Mapping[str, Any]) -> Card:
+    """Throughput with the band of its time; ``trust`` are the constants that it rests on."""
+    rate, error, unit = (
+        float(plan["tokens_per_s_per_device"]),
+        trust["band"] or 0.0,
+        unit_of(plan),
+    )
     low, high = rate / (1 + error), rate / max(1 - error, 0.05)
     scale, idle = high * 1.15, idle_words(plan)
     pieces = [Piece(low, high - low, "other"), Piece(rate, 0.008 * scale, "tensor")]
@@ -153,41 +161,56 @@ def speed_card(plan: Mapping[str, Any], band: float | None) -> Card:
         ("cluster", f"{rate_words(plan['tokens_per_s'])} {unit}/s"),
         *([("devices", idle)] if idle else []),
     ]
-    text = f"{digits(rate)} {unit} a second and device, between {digits(low)} and {digits(high)}"
+    band = f"± {100 * error:.0f} %" if error else "no band"
+    text = f"{digits(low)} to {digits(high)} with the error of {trust['basis']} constants"
     sections: list[Section] = [
-        Lead(digits(rate), f"{unit}/s a device"),
+        Lead(f"{rate:,.0f}" if rate >= 100 else digits(rate), f"{unit}/s a device"),
         Gauge(pieces, scale, text, (digits(low), digits(high)), thin=True),
         Figures(rows, paired=True),
     ]
-    return Card("How fast?", sections, f"± {100 * error:.0f} %" if band else "no band", "soft")
+    return Card("How fast?", sections, band, "soft")
 
 
-def cost_card(plan: Mapping[str, Any], chip: Chip, devices: int) -> Card:
-    """The training run that was priced, or one of a trillion tokens on the bundled terms."""
-    run = plan.get("training_run")
-    example = "For example " if run is None else ""
-    if run is None:
-        pace = Pace(int(plan["batch"]) * int(plan["sequence"]), float(plan["batch_s"]), devices)
-        run = training_run(Budget(USUAL_TOKENS, load_terms("default")), pace, chip)
-    hours, pue = (
-        float(run["device_hours"]) or 1.0,
-        float(run["terms"]["power_usage_effectiveness"]) or 1.0,
-    )
-    carbon = "" if run["kgco2e"] is None else f", {digits(run['kgco2e'])} kg CO2e"
-    price = f"{run['usd_basis']}; "
-    if run["usd"] is None:
-        price = f"USD unknown: {run['usd_basis']}, or write it here. "
-    basis = f"{show_count(run['tokens'])} tokens{carbon}. {price}{run['power_basis']}; PUE {pue:g}."
-    cost = RunCost(
+def example_run(plan: Mapping[str, Any], chip: Chip, devices: int) -> dict[str, Any]:
+    """A run of a trillion tokens on the bundled terms."""
+    pace = Pace(int(plan["batch"]) * int(plan["sequence"]), float(plan["batch_s"]), devices)
+    return training_run(Budget(USUAL_TOKENS, load_terms("default")), pace, chip)
+
+
+def run_cost(run: Mapping[str, Any], devices: int, example: str = "") -> RunCost:
+    """What a training run takes and on what terms (the key ``training_run`` of an answer)."""
+    terms = run["terms"]
+    hours = float(run["device_hours"]) or 1.0
+    pue = float(terms["power_usage_effectiveness"]) or 1.0
+    carbon = ""
+    if run["kgco2e"] is not None:
+        grid = f"at {terms['grid_kgco2e_per_kwh']:g} kg a kWh"
+        carbon = f", {digits(run['kgco2e'])} kg CO2e {grid}"
+    price = f"USD unknown: {run['usd_basis']}" if run["usd"] is None else run["usd_basis"]
+    power = f"kWh unknown: {run['power_basis']}" if run["kwh"] is None else run["power_basis"]
+    return RunCost(
         tokens=float(run["tokens"]),
         tokens_per_s=float(run["tokens"]) / (86400 * float(run["days"]) or 1.0),
         devices=devices,
         usd_per_device_hour=None if run["usd"] is None else float(run["usd"]) / hours,
         device_w=None if run["kwh"] is None else float(run["kwh"]) * 1e3 / hours / pue,
         power_usage_effectiveness=pue,
-        notes=[f"{example}{basis} Change any of them."],
+        notes=[
+            f"{example}{show_count(run['tokens'])} tokens{carbon}. Terms {terms['name']}: {price}; "
+            f"{power}; PUE {pue:g}."
+        ],
     )
-    return Card("What does it cost?", [cost])
+
+
+def cost_card(plan: Mapping[str, Any], chip: Chip | None, devices: int) -> list[Card]:
+    """The training run that was priced, or an example of one on a ``chip``."""
+    run = plan.get("training_run")
+    if run is not None:
+        return [Card("What does it cost?", [run_cost(run, devices)])]
+    if chip is None:
+        return []
+    example = run_cost(example_run(plan, chip, devices), devices, "For example ")
+    return [Card("What does it cost?", [example])]
 
 
 def _slower(ratio: float) -> str:
@@ -207,10 +230,8 @@ class Gain:
 
     def card(self) -> Card:
         """The steps of both as bars."""
-        return Card(
-            "Is it worth changing?",
-            [Lead(self.figure, self.unit), self.bars, Notes([self.note], look="small")],
-        )
+        note = [Notes([self.note], look="small")] if self.note else []
+        return Card("Is it worth changing?", [Lead(self.figure, self.unit), self.bars, *note])
 
 
 def gain_of(

@@ -58,7 +58,8 @@ def _bar(
     need = float(stage["memory_bytes"])
     over = " over" if need > hbm * (1 + 1e-9) else ""
     again = "" if stage["recompute"] == "none" else f", recompute {stage['recompute']}"
-    name = f"Stage {number}: {counted(len(stage['layers']), 'layer')}{again}"
+    layers, time = counted(len(stage["layers"]), "layer"), show(float(stage["time_s"]), "s")
+    name = f"Stage {number}: {layers}, {time}{again}"
     return Bar(name, need, show(need, "B"), f"{need / hbm:.0%}{over}", pieces=pieces)
 
 
@@ -69,16 +70,14 @@ def memory_bars(plan: Mapping[str, Any], device: DeviceMemory) -> Bars:
     fullest = max(range(len(stages)), key=lambda number: float(stages[number]["memory_bytes"]))
     need, terms = float(stages[fullest]["memory_bytes"]), stages[fullest]["memory"]
     largest = max(terms, key=lambda term: float(terms[term]))
-    free = f" Shaded: the {100 * headroom:.3g} % kept free." if headroom else ""
     caption = (
         f"Stage {fullest} is the fullest, {show(need, 'B')} of {show(hbm_bytes, 'B')} a "
         "device; its largest part is "
         f"{looks[largest][1] if largest in looks else largest}, "
-        f"{show(float(terms[largest]), 'B')}. The line is the "
-        f"memory of a device.{free}"
+        f"{show(float(terms[largest]), 'B')}. Times are of a microbatch."
     )
-    legend: list[tuple[Colour, str]] = [*looks.values()]
-    legend += [("room", "kept free")] if headroom else []
+    legend: list[tuple[Colour, str]] = [*looks.values(), ("ink", "a device")]
+    legend += [("room", f"{100 * headroom:.3g} % kept free")] if headroom else []
     rows = [_bar(number, stage, looks, device) for number, stage in enumerate(stages)]
     return Bars(
         rows, "Memory", caption, scale=max(hbm_bytes, need) * 1.02, legend=legend, look="tall"

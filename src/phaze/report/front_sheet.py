@@ -1,4 +1,4 @@
-"""The page of a front: how many designs are worth a look, and where the knee is.
+"""A front: how many designs are worth a look, and where the knee is.
 
 Plot and table are one: what a limit or an axis leaves in the plot is what the table pages through,
 and a pinned design is pinned in both. The knee of two metrics is the design farthest from the chord
@@ -125,7 +125,10 @@ def _address(place: int) -> str:
     return f"#design={place}"
 
 
-def _cards(named: Sequence[NamedDesign], columns: Sequence[Column]) -> Cards:
+def _cards(
+    document: Mapping[str, Any], named: Sequence[NamedDesign], columns: Sequence[Column]
+) -> Cards:
+    """What is to be looked at first, each with its plan."""
     cards = []
     for design in named:
         rows: list[tuple[str, Cell]] = [
@@ -136,7 +139,10 @@ def _cards(named: Sequence[NamedDesign], columns: Sequence[Column]) -> Cards:
             ("plot", Pin("pin", design.place)),
             ("page", Link("Open the design", _address(design.place))),
         ]
-        cards.append(Card(design.title, [Figures(rows, notes=[design.why], paired=True)]))
+        plan = _plans(document["points"][design.place])
+        cards.append(
+            Card(design.title, [Figures(rows, notes=[f"{design.why} {plan}."], paired=True)])
+        )
     return Cards(cards)
 
 
@@ -216,18 +222,11 @@ def _table(
     return Table(heads, rows, "Designs", texts=2, sorted_by=2, narrow=shown)
 
 
-def front_page(
-    document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS, where: str = "FOLDER"
-) -> str:
-    """The page of a ``phaze.front/1`` document; ``links`` are addresses of pages of single designs,
-    where they are served, and ``where`` is the front's folder."""
-    columns, proof, warning = _columns(document), document["certificate"], front_warning(document)
-    named, names = (
-        _named_designs(columns),
-        [str(point["chip"]["name"]) for point in document["points"]],
-    )
-    tags = {design.place: design.title for design in named}
-    plot = DesignPlot(
+def _plot(
+    document: Mapping[str, Any], columns: Sequence[Column], named: Sequence[NamedDesign]
+) -> DesignPlot:
+    names = [str(point["chip"]["name"]) for point in document["points"]]
+    return DesignPlot(
         columns,
         names,
         named[0].place,
@@ -237,30 +236,62 @@ def front_page(
         limits=len(document["of"]),
         title="Front",
     )
+
+
+def front_sections(
+    document: Mapping[str, Any], where: str, work: str = "", links: Mapping[int, str] = NO_LINKS
+) -> list[Section]:
+    """A ``phaze.front/1`` document: its named designs, all of them, and what is proved; ``where``
+    is its folder, ``work`` says what it took, ``links`` are addresses of pages of single designs,
+    where they are served."""
+    columns, proof, warning = _columns(document), document["certificate"], front_warning(document)
+    named = _named_designs(columns)
+    tags = {design.place: design.title for design in named}
     designs = []
-    for place, name in enumerate(names):
+    for place, point in enumerate(document["points"]):
+        name = str(point["chip"]["name"])
         title = f"{name}: {tags[place]}" if place in tags else name
         designs.append(_design(document, columns, place, links.get(place), title))
     own_page = (
         "A design's own page, with the chip to scale, time, memory and timeline: phaze "
         f"report {where} --design N"
     )
-    sections: list[Section] = [
+    return [
         Notes([_proved(proof)], _title(document, columns)),
         *([Notes([warning], look="warning")] if warning else []),
-        _cards(named, columns),
-        plot,
+        _cards(document, named, columns),
+        _plot(document, columns, named),
         Variants("design", designs, optional=True),
         replace(_table(document, columns, tags), notes=[] if links else [own_page]),
-        _proof(document, where),
+        _proof(document, where, work),
     ]
+
+
+def subject_of(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """What was asked, in a line."""
     facts = [text for name, text in front_facts(document) if name in ("process", "network")]
-    metrics = ", ".join(metric_words(name) for name in document["of"])
-    subject = (str(document["name"]), metrics, *facts)
-    return sections_page(sections, "front", subject=subject)
+    return (str(document["name"]), ", ".join(map(metric_words, document["of"])), *facts)
 
 
-def _proof(document: Mapping[str, Any], where: str) -> Group:
+def front_page(
+    document: Mapping[str, Any], links: Mapping[int, str] = NO_LINKS, where: str = "FOLDER"
+) -> str:
+    """The page of a front."""
+    sections = front_sections(document, where, links=links)
+    return sections_page(sections, "front", subject=subject_of(document))
+
+
+def printed_sections(document: Mapping[str, Any], folder: str, work: str = "") -> list[Section]:
+    """A front in its folder, on a terminal; ``work`` says what it took."""
+    places = [f"The front: {folder}", f"Its page: {folder}/front.html"]
+    return [
+        Notes(subject_of(document), look="tags"),
+        *front_sections(document, folder, work),
+        Notes(places, verbatim=True),
+    ]
+
+
+def _proof(document: Mapping[str, Any], where: str, work: str) -> Group:
     """What is proved and how every chip was decided, and what the front holds under."""
     proof = document["certificate"]
     limits = ", ".join(
@@ -273,8 +304,10 @@ def _proof(document: Mapping[str, Any], where: str) -> Group:
         *([("note", links)] if links else []),
     ]
     checked = f"phaze verify {where} checks it by code that the search does not use."
-    lines = [f"{_proved(proof)} The proof is of phaze's cost model, not of silicon.", checked]
-    table = replace(proof_table(proof, "chips with memories"), title="")
+    lines = ["The proof is of phaze's cost model, not of silicon.", checked]
+    table = replace(
+        proof_table(proof, "chips with memories"), title="", notes=[work] if work else []
+    )
     sections: list[Section] = [
         Notes(lines),
         Group([table], folded="How every chip was decided"),

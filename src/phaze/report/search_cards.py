@@ -1,4 +1,4 @@
-"""The answer of a search as its page tells it first: better than what, could it be built, how flat,
+"""The answer of a search as it is told first: better than what, could it be built, how flat,
 how sure."""
 
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,8 @@ from phaze.report.drawings import Bar, Bars
 from phaze.report.explanation_file import ExplanationTable
 from phaze.report.numbers import EXACT, counted, gap_text, ratio_text
 from phaze.report.page.baseline_comparison import BaselineComparison
-from phaze.report.page.plan_cards import percent
+from phaze.report.plan_cards import percent
 from phaze.report.sections import Card, Figures, Notes, Section
-from phaze.search.task import SearchJob
 from phaze.units import digits, show
 
 # The largest area that one exposure prints, 26 mm x 33 mm.
@@ -52,7 +51,7 @@ def chip_words(result: Mapping[str, Any]) -> str:
         if sustained == rated
         else f"{rated} GHz ({peak}), of which {sustained} GHz are held"
     )
-    return f"{cores} at {clock}, {buffer} global buffer, {memory}."
+    return f"{chip['name']}: {cores} at {clock}, {buffer} global buffer, {memory}."
 
 
 def title_of(result: Mapping[str, Any], comparison: BaselineComparison | None) -> str:
@@ -71,7 +70,7 @@ def title_of(result: Mapping[str, Any], comparison: BaselineComparison | None) -
     return f"A {size} trains {what} {ratio_text(comparison.mean)} as fast as {comparison.name}."
 
 
-def _binding(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
+def _binding(result: Mapping[str, Any], limits: Mapping[str, float | None]) -> list[str]:
     """The limits of the space that the chip stands at."""
     chip = result["chip"]
     die = float((chip.get("clusters") or {}).get("die_mm2") or chip["area_mm2"])
@@ -80,7 +79,6 @@ def _binding(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
         "power": ("TDP", float(chip["design_power_w"])),
         "usd": ("manufacturing cost", float(chip["making_usd"])),
     }
-    limits = job.space.limits
     return [
         name
         for key, (name, value) in figures.items()
@@ -88,9 +86,23 @@ def _binding(job: SearchJob, result: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def physical_card(job: SearchJob, result: Mapping[str, Any]) -> Card:
-    """Which limit binds, and process, area, TDP, memory, links, network and cost."""
-    chip, limits = result["chip"], job.space.limits
+def _memory_rows(chip: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Memory off the die and, of a chip of clusters, of each of them."""
+    clusters = chip.get("clusters") or {}
+    stacks = f" in {counted(int(clusters['hbm_stacks']), 'stack')}" if clusters else ""
+    size, rate = show(chip["hbm_bytes"], "B"), show(chip["hbm_bytes_per_s"], "B/s")
+    rows = [("HBM", f"{size}{stacks}, {rate}")]
+    if clusters:
+        registers, operands = clusters["register_bytes"], clusters["operand_bytes"]
+        rows.append(("registers a cluster", show(registers, "B")))
+        rows.append(("operand buffers a cluster", show(operands, "B")))
+    return rows
+
+
+def physical_card(result: Mapping[str, Any], limits: Mapping[str, float | None]) -> Card:
+    """Which of the ``limits`` of its space binds, and process, area, TDP, memory, links, network
+    and cost."""
+    chip = result["chip"]
     most = {
         key: "" if limits.get(key) is None else f" of {limits[key]:,.4g} allowed"
         for key in ("area", "power", "usd")
@@ -108,17 +120,19 @@ def physical_card(job: SearchJob, result: Mapping[str, Any]) -> Card:
         ("area", die + most["area"]),
         ("TDP, estimate", f"{chip['design_power_w']:.0f} W{most['power']}"),
         ("manufacturing cost, estimate", f"{digits(chip['making_usd'])} USD{most['usd']}"),
-        ("HBM", f"{show(chip['hbm_bytes'], 'B')}, {show(chip['hbm_bytes_per_s'], 'B/s')}"),
+        *_memory_rows(chip),
         ("links", f"{show(chip['link_bytes_per_s'], 'B/s')} one way"),
         ("peak", f"{digits(chip['peak_flops'] / 1e12)} TFLOP/s"),
         ("network", network_words(result)),
     ]
     rows += [("yield", spare)] if spare else []
-    binding = _binding(job, result)
+    binding = _binding(result, limits)
     words = (
         f"{' and '.join(binding)} {'bind' if len(binding) > 1 else 'binds'}"
         if binding
         else "no limit binds"
+        if limits
+        else ""
     )
     return Card("Physical design", [Figures(rows, paired=True)], words, "warn")
 
@@ -216,58 +230,78 @@ def _proof(proof: Mapping[str, Any]) -> str:
     return f"{'; '.join(parts)}. By phaze's cost model, not of silicon."
 
 
+def _near_rows(
+    proof: Mapping[str, Any], best: float, exact: Sequence[float]
+) -> list[tuple[str, str]]:
+    """How many chips are within a share of the answer: of those that were evaluated, and the
+    bounds of how many of all."""
+    near = proof["near"]
+    rows = []
+    for share in (0.01, 0.02, 0.05) if exact else ():
+        count = sum(score <= best * (1 + share) for score in exact)
+        rows.append((f"within {percent(share)}, exact", f"{count:,}"))
+    least, most = f"{near['at_least']:,}", f"{near['at_most']:,}"
+    within = f"within {percent(near['within'])}"
+    if exact:
+        return [*rows, (f"{within}, at most", most)]
+    return [(within, most if least == most else f"{least} to {most} of {proof['chips']:,}")]
+
+
 def flat_card(
-    result: Mapping[str, Any], exact: Sequence[float], explanation: ExplanationTable | None = None
+    result: Mapping[str, Any],
+    exact: Sequence[float] = (),
+    explanation: ExplanationTable | None = None,
 ) -> Card:
     """How many chips are as good, and the proof; ``exact`` are the scores of those that were
-    evaluated."""
+    evaluated, where they are at hand."""
     proof, best = result["certificate"], float(result["objective"]["score"])
-    near, flat = proof["near"], None if explanation is None else explanation.flatness
-    words = (
-        "Exact: evaluated chips alone; the last counts every chip that a lower bound does "
-        "not rule out."
-    )
+    flat = None if explanation is None else explanation.flatness
+    words = ""
     if flat is None:
-        counts = [
-            (share, sum(score <= best * (1 + share) for score in exact))
-            for share in (0.01, 0.02, 0.05)
-        ]
-        last = (f"within {percent(near['within'])}, at most", f"{near['at_most']:,}")
+        rows = _near_rows(proof, best, exact)
+        if exact:
+            words = (
+                "Exact: evaluated chips alone; the last counts every chip that a lower bound does "
+                "not rule out."
+            )
     else:
         counts = [(count.within, count.count) for count in flat.counts] or [
             (flat.within, flat.count)
         ]
-        last = (
-            "the smallest of them",
-            f"{flat.smallest.area_mm2:.0f} mm2, loses {100 * flat.smallest.loss:.1f} %",
-        )
+        smallest = f"{flat.smallest.area_mm2:.0f} mm2, loses {100 * flat.smallest.loss:.1f} %"
+        rows = [
+            *((f"within {percent(share)}, exact", f"{count:,}") for share, count in counts),
+            ("the smallest of them", smallest),
+        ]
         words = f"{flat.words} Every chip that may be as good was evaluated (phaze explain)."
-    rows = [*((f"within {percent(share)}, exact", f"{count:,}") for share, count in counts), last]
-    ends = [f"{end['axis'].replace('_', ' ')} ({end['end']})" for end in result.get("at_ends", ())]
-    if ends:
-        words += (
-            f" The answer lies at the end of the axes {', '.join(ends)}: a wider space may "
-            "hold better."
-        )
     verdict = "Proved best" if proof["gap"] <= EXACT else f"Proved to {gap_text(proof['gap'])}"
     sections: list[Section] = [
         Figures(rows, paired=True),
-        _small(words, _sensitive(explanation), _proof(proof)),
+        _small(words, ends_words(result), _sensitive(explanation), _proof(proof)),
     ]
     return Card("How flat is the optimum?", sections, verdict, "good")
 
 
-def subject_of(job: SearchJob, result: Mapping[str, Any]) -> tuple[str, ...]:
+def ends_words(result: Mapping[str, Any]) -> str:
+    """The axes of the space at whose end the answer lies; empty where there are none."""
+    ends = [f"{end['axis'].replace('_', ' ')} ({end['end']})" for end in result.get("at_ends", ())]
+    if not ends:
+        return ""
+    return (
+        f"The answer lies at the end of the axes {', '.join(ends)}: a wider space may hold better."
+    )
+
+
+def subject_of(result: Mapping[str, Any], space: str = "") -> tuple[str, ...]:
     """What was asked, in a line."""
     models = ", ".join(
         f"{model['name']}, {model['sequence']:,} tokens" for model in result["models"]
     )
     kind = str(result["objective"]["kind"]).replace("_", " ")
-    batch = f"global batch {result['models'][0]['batch']:,}"
     return (
         models,
         f"{result['setting']['devices']:,} devices",
-        batch,
+        f"global batch {result['models'][0]['batch']:,}",
         f"objective {kind}",
-        f"space {job.space.name}",
+        *([f"space {space}"] if space else []),
     )

@@ -1,15 +1,14 @@
 """Every model of a search on its chip, and those that it was not searched for: throughput, ratio,
 regret, plan."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from phaze.report.explanation_file import AloneTable, ExplanationTable, HeldOutTable
 from phaze.report.numbers import ratio_text
 from phaze.report.page.baseline_comparison import BaselineComparison
-from phaze.report.page.plan_cards import badges
+from phaze.report.plan_cards import badges
 from phaze.report.sections import Table
-from phaze.report.view_model import Story
 from phaze.units import digits, show
 
 TEXTS = ("Model", "Plan", "own best chip")
@@ -43,7 +42,6 @@ def _ratio(throughput_per_s: float | None, base: float | None) -> str:
 
 def _searched(
     model: Mapping[str, Any],
-    story: Story,
     base: float | None,
     regret: float | None,
     alone: tuple[str, str],
@@ -59,7 +57,7 @@ def _searched(
         f"{100 * model['mfu']:.1f} %",
         show(model["batch_s"], "s"),
         lost if regret is None else f"{100 * regret:.1f} %",
-        f"{show(model['energy_j'] / story.batch, 'J')} a sequence",
+        f"{show(model['energy_j'] / model['batch'], 'J')} a sequence",
         show(model["power_w"], "W"),
     )
 
@@ -86,20 +84,17 @@ def _held_out(model: HeldOutTable, base: float | None, alone: tuple[str, str]) -
 
 def _rows(
     result: Mapping[str, Any],
-    stories: Sequence[Story],
     comparison: BaselineComparison | None,
     explanation: ExplanationTable | None,
 ) -> list[tuple[str, ...]]:
     """Every model beside one baseline; held-out ones last."""
     chip = str(result["chip"]["name"])
     alone = {} if explanation is None else {model.name: model for model in explanation.alone}
-    regrets = result["objective"].get("regrets") or [None] * len(stories)
-    bases = (None,) * len(stories) if comparison is None else comparison.throughputs
+    regrets = result["objective"].get("regrets") or [None] * len(result["models"])
+    bases = (None,) * len(result["models"]) if comparison is None else comparison.throughputs
     rows = []
-    for model, story, base, regret in zip(result["models"], stories, bases, regrets, strict=True):
-        rows.append(
-            _searched(model, story, base, regret, regret_words(alone.get(model["name"]), chip))
-        )
+    for model, base, regret in zip(result["models"], bases, regrets, strict=True):
+        rows.append(_searched(model, base, regret, regret_words(alone.get(model["name"]), chip)))
     if explanation is not None:
         others = {} if comparison is None else _rates_on(explanation, comparison.key)
         for held_out in explanation.held_out:
@@ -116,12 +111,11 @@ def _rates_on(explanation: ExplanationTable, chip: str) -> dict[str, float | Non
 
 def models_table(
     result: Mapping[str, Any],
-    stories: Sequence[Story],
     comparison: BaselineComparison | None,
     explanation: ExplanationTable | None,
 ) -> Table:
     """Every model beside one baseline, without columns of which nothing is known."""
-    rows = _rows(result, stories, comparison, explanation)
+    rows = _rows(result, comparison, explanation)
     names = [
         *TEXTS,
         *(f"vs {comparison.name}" if comparison and it == "vs baseline" else it for it in NUMBERS),
