@@ -9,7 +9,8 @@ middle are left out and said to be.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from phaze.report.view_model import Gantt, Pipeline, Story
+from phaze.report.drawings import Timeline
+from phaze.report.view_model import Pipeline, Story
 
 MICRO = 1e6
 MOST = 40_000
@@ -68,11 +69,12 @@ def _pipeline(process: int, name: str, flow: Pipeline) -> Iterator[dict[str, Any
                 )
 
 
-def _gantt(process: int, name: str, gantt: Gantt) -> Iterator[dict[str, Any]]:
-    yield from _named(process, f"{name}, {gantt.title}", [lane for lane, _ in gantt.rows])
-    for thread, (_, bars) in enumerate(gantt.rows, start=1):
-        for bar in bars:
-            yield _event(process, thread, bar.name, bar.core, bar.start_s, bar.end_s - bar.start_s)
+def _timeline(process: int, name: str, timeline: Timeline) -> Iterator[dict[str, Any]]:
+    yield from _named(process, name, [lane for lane, _ in timeline.lanes])
+    for thread, (_, blocks) in enumerate(timeline.lanes, start=1):
+        for block in blocks:
+            length_s = block.end_s - block.start_s
+            yield _event(process, thread, block.name, block.kind, block.start_s, length_s)
 
 
 def trace(stories: Sequence[Story]) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def trace(stories: Sequence[Story]) -> dict[str, Any]:
         if story.pipeline is not None:
             process += 1
             events += _pipeline(process, story.name, story.pipeline)
-        for gantt in story.gantts:
+        for title, timeline in story.layer_passes.items():
             process += 1
-            events += _gantt(process, f"{story.name}: {story.layer}", gantt)
+            events += _timeline(process, f"{story.name}: {story.layer}, {title}", timeline)
     return {"displayTimeUnit": "ns", "traceEvents": events}

@@ -24,6 +24,7 @@ from phaze.hardware.chip import Chip
 from phaze.pipeline.families import named_family
 from phaze.pipeline.family import Family
 from phaze.pipeline.replica import StageSeconds, events
+from phaze.report.drawings import Block, BlockKind, Timeline
 from phaze.report.step_time import Step
 from phaze.report.trace import lane_order, lanes
 from phaze.report.waterfall import Split, account, plan_parts
@@ -33,33 +34,13 @@ from phaze.schedule.solved import SolvedSchedules
 from phaze.search.reference import way_of
 from phaze.search.schedule_limits import limits_of
 from phaze.search.task import ModelTask
+from phaze.units import show
 
 Floats = NDArray[np.float64]
 AGREEMENT = 1e-9
 """Rows of the waterfall are sums of the same terms in another order."""
 MOST_ROUNDS = 40_000
 """Events are simulated one by one; beyond it a page would take minutes."""
-
-
-@dataclass(frozen=True, slots=True)
-class GanttBar:
-    """An operator on a row of a Gantt chart."""
-
-    name: str
-    core: str
-    start_s: float
-    end_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Gantt:
-    """One pass of a layer: rows of cores, each with its operators, and how the schedule came
-    about."""
-
-    title: str
-    end_s: float
-    verdict: str
-    rows: tuple[tuple[str, tuple[GanttBar, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +95,7 @@ class Story:
     hbm_bytes: float
     steps: tuple[Step, ...]
     pipeline: Pipeline | None
-    gantts: tuple[Gantt, ...]
+    layer_passes: Mapping[str, Timeline]
     layer: str
     batch: int
     sequence: int | None = None
@@ -222,29 +203,31 @@ def _rows(one: LoweredPass, operator: ScheduledOperator, unit: Unit, slot: Slot)
     return (*kinds.get(unit.core, ()), *(("network",) if unit.network else ()))
 
 
-def _gantt(
+def _layer_pass(
     title: str, graph: OperatorGraph, setting: Setting, backward: bool, effort: SchedulingEffort
-) -> Gantt:
-    """A pass as its stack schedules it."""
+) -> Timeline:
+    """A pass of a layer as its stack schedules it: rows of cores, each with its operators, and how
+    the schedule came about."""
     one, problem, schedule = pass_schedule(graph, setting, backward, effort)
-    rows: dict[str, list[GanttBar]] = {}
+    rows: dict[str, list[Block]] = {}
     by_core = one.rule.one_core and one.rule.alone
     for unit, operator, slot in zip(one.units, problem.operators, schedule.slots, strict=True):
         if slot.end_s > slot.start_s:
             name = " + ".join(
                 dict.fromkeys(name_of(graph.operators[place]) for place in unit.places)
             )
-            core = "network" if unit.core == "none" and not by_core else unit.core
+            kind: BlockKind = "network" if unit.core == "none" else unit.core
+            block = Block(slot.start_s, slot.end_s, name, "", kind)
             for row in _rows(one, operator, unit, slot):
-                rows.setdefault(row, []).append(GanttBar(name, core, slot.start_s, slot.end_s))
+                rows.setdefault(row, []).append(block)
     verdict = (
         _verdict(schedule) if by_core else f"schedule rule {schedule.rules}, host time not drawn"
     )
     order = ("tensor cores", "vector cores", "network")
     ordered = sorted(rows, key=lane_order) if by_core else [row for row in order if row in rows]
-    return Gantt(
-        title, schedule.makespan_s, verdict, tuple((row, tuple(rows[row])) for row in ordered)
-    )
+    end_s = schedule.makespan_s
+    lanes_in_order = [(row, rows[row]) for row in ordered]
+    return Timeline(lanes_in_order, end_s, f"{title.capitalize()}, {show(end_s, 's')}", verdict)
 
 
 def accounted(
@@ -285,12 +268,12 @@ def planned(
     fused = fuse_layer(
         run_layer(model.layers[most], setting.stack, setting.precision), setting.stack.fusion
     )
-    gantts = (
-        _gantt("forward", fused.forward, setting, False, effort),
-        _gantt("backward", fused.backward, setting, True, effort),
-    )
+    passes = {
+        "forward": _layer_pass("forward", fused.forward, setting, False, effort),
+        "backward": _layer_pass("backward", fused.backward, setting, True, effort),
+    }
     pipeline = pipeline_of(plan, split.rounds)
     hbm, layer = float(setting.chip.hbm.size_bytes), model.layers[most].name
     return Story(
-        model.name, plan, split, hbm, steps, pipeline, gantts, layer, batch, model.sequence
+        model.name, plan, split, hbm, steps, pipeline, passes, layer, batch, model.sequence
     )
