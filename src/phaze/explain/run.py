@@ -39,7 +39,7 @@ def _others(
         parts["held_out"] = [asdict(row) for row in held_out(question, others.held_out)]
     if others.held_out is not None or others.chips:
         tell("chips that exist")
-        parts["compared_chips"] = compared_chips(question, others.held_out, others.chips)
+        parts["beside"] = compared_chips(question, others.held_out, others.chips)
     if others.regret:
         tell("the best chip for each model alone")
         parts["alone"] = [asdict(row) for row in alone(question, others.held_out, processes)]
@@ -89,9 +89,7 @@ def explanation(
         tell(f"the best with {', '.join(others)}")
         document["instead"] = [asdict(instead(question, text, processes)) for text in others]
     if constants:
-        document["sensitivities"] = [
-            asdict(row) for row in sensitivities(question, processes, tell)
-        ]
+        document["deciding"] = [asdict(row) for row in sensitivities(question, processes, tell)]
     if with_ranges:
         document["ranges"] = [asdict(row) for row in ranges(question, processes, tell)]
     if error is not None:

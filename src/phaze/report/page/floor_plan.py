@@ -270,4 +270,4 @@ def components_table(chip: Chip) -> Table:
         )
         for part in components
     ]
-    return Table(("FloorComponent", "One of them", "mm²", "Share"), rows, texts=2)
+    return Table(("Component", "One of them", "mm²", "Share"), rows, texts=2)
