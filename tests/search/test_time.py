@@ -45,7 +45,7 @@ class Counted(Deadline):
     """A deadline that passes when it is looked at for the n-th time."""
 
     def __init__(self, n: int) -> None:
-        object.__setattr__(self, "at", time.monotonic() + 3600.0)
+        object.__setattr__(self, "moment_s", time.monotonic() + 3600.0)
         object.__setattr__(self, "left", n)
 
     left: int

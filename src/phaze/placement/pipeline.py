@@ -236,12 +236,13 @@ def price(
     """The plan with its batch time, fitting or not; nothing is proved of it, so its lower bound is
     0. Its events are run if it is to be ``simulated``."""
     graph = problem.graph(shape.tensor)
-    family, rounds = problem.family(shape.family, shape.chunks), problem.rounds(shape.data)
+    family = problem.family(shape.family, shape.chunks)
     owner = require_structure(problem, graph, shape, cuts)
     devices = _devices(problem, shape, cuts)
     require_degrees(problem, shape, family, sum(devices))
     require_modes(family, cuts)
     stages, sums, passes_s = _stages(problem, shape, cuts, owner, devices, prices)
+    rounds = problem.rounds(shape.data)
     sync_s, step_s = _end(
         problem, shape, prices, sums[:1] if problem.rules.end == "first" else sums
     )
