@@ -145,13 +145,55 @@ def _run_layer(layer: PlacedLayer) -> LayerBytes:
     )
 
 
-def case_of(rng: np.random.Generator, chain: bool) -> Case:
-    """One random problem; ``chain``: equal blocks in a row."""
+def _mixed(rng: np.random.Generator, stack: Stack) -> Stack:
+    """A stack with any of the published rules among its own."""
+    return replace(
+        stack,
+        stages=str(rng.choice(["layers", "icml24", "icml24"])),
+        pipeline=str(rng.choice(["1f1b", "icml24"])),
+        synchronisation=str(rng.choice(["share", "layers", "first", "first"])),
+    )
+
+
+def _published(graph: PlanGraph, times: LayerSeconds, sharded: list[bool]) -> Any:
+    """The layers as stages hold them in which edges arrive: whole passes run again or nothing, in
+    every layer, and nothing is told apart or shared."""
+    layers = tuple(
+        replace(
+            layer,
+            modes=(layer.modes[0], layer.modes[-1]),
+            logit_bytes=0,
+            buffer_bytes=0.0,
+            sharded=whole,
+        )
+        for layer, whole in zip(graph.layers, sharded, strict=True)
+    )
+    again = np.stack([np.zeros_like(times.forward), times.forward])
+    names = ("none", "full")
+    plain = replace(graph, layers=layers, names=names, ties=(), every_mode=True)
+    return plain, replace(times, again=again)
+
+
+def case_of(rng: np.random.Generator, chain: bool, mixed: bool = False) -> Case:
+    """One random problem; ``chain``: equal blocks in a row, ``mixed``: published rules go with
+    others."""
     layers, kinds, block = _layers(rng, chain)
     stack, cluster = _stack(rng), _cluster(rng)
     tensor, context = int(rng.choice([1, 2, 4])), int(rng.choice([1, 1, 1, 2]))
     width, expert = tensor * context, int(rng.choice([1, 1, 2]))
-    shard = int(rng.choice([0, 0, 0, 2, 3, 4])) if expert == 1 else 0
+    if mixed:
+        stack = _mixed(rng, stack)
+    arriving = stack.stages == "icml24"
+    order = sorted(set(kinds))
+    split = [bool(arriving and rng.random() < 0.6) for _ in order]
+    if arriving:
+        cluster, context, expert = cluster_of("one", "", cluster.levels[-1:]), 1, 1
+        width = tensor
+        layers = [
+            replace(layer, sharded=split[order.index(kind)])
+            for layer, kind in zip(layers, kinds, strict=True)
+        ]
+    shard = int(rng.choice([0, 0, 0, 2, 3, 4])) if expert == 1 and not mixed else 0
     edges = [
         (a, a + 1, float(rng.integers(1, 40)) if not chain else 16.0)
         for a in range(len(layers) - 1)
@@ -165,7 +207,8 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     hbm, rate = float(rng.choice([400, 900, 2000, 1e6])), float(rng.choice([50.0, 500.0]))
     placed = layer_graph(width, layers, edges)
     zero, headroom = int(rng.integers(0, 4)), float(rng.choice([0.0, 0.06]))
-    recompute = str(rng.choice(["best", "best", *MODES]))
+    modes = ("none", "full") if arriving else MODES
+    recompute = str(rng.choice(["best", "best", *modes]))
     if sum(layer.block for layer in layers) < 2:
         stack = replace(stack, families=("1f1b", *stack.families))
     families = families_of([placed], stack.families)
@@ -184,7 +227,6 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
                     "precision": "bf16", "host_bytes_per_s": None},
     }  # fmt: skip
     plain = json.loads(json.dumps(training))
-    order = sorted(set(kinds))
     first = {kind: kinds.index(kind) for kind in order}
     own = tuple(_run_layer(layers[first[kind]]) for kind in order)
     if expert == 1:
@@ -205,6 +247,8 @@ def case_of(rng: np.random.Generator, chain: bool) -> Case:
     )  # fmt: skip
     weight = np.array([[layers[first[kind]].weight_s or 0.0] for kind in order])
     times = LayerSeconds(seconds[0], seconds[1], again, weight, True)
+    if arriving:
+        graph, times = _published(graph, times, split)
     return Case(
         problem, NetworkPrices(cluster, "ideal"), graph, job_of(plain), times, (hbm, rate), batch
     )

@@ -100,8 +100,6 @@ OF_CORES: dict[str, Forgery] = {
     "faster links": times(
         *TRAINING, "machine", "cluster", "levels", 0, "bandwidth_bytes_per_s", by=1000
     ),
-    "a gap that is not reached": put("certificate", "gap", value=0.0),
-    "a gap a hundredth of it": times("certificate", "gap", by=0.01),
     "area constants": times("problem", "space", "base", "process", "area", "mac_mm2", by=1.001),
     "schedules that begin sooner": _model(
         lambda model: {

@@ -31,7 +31,6 @@ EQUAL = f"{CORES}::test_equal_blocks_and_several_first_layers_are_bounded_as_pub
 DEGREES = f"{CORES}::test_the_best_number_of_replicas_is_found_however_long_they_synchronise"
 PASSES = f"{CHECK}test_pass_agreement.py"
 FORGERIES = f"{CHECK}test_forgeries.py"
-KINDS = f"{CHECK}test_kinds.py::test_tensors_that_share_their_storage_are_kept_once"
 BOXES = f"{CHECK}test_boxes.py::test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it"
 CLUSTER_BOXES = (
     f"{CHECK}test_cluster_boxes.py::test_no_chip_of_clusters_is_better_than_a_box_around_it"
@@ -191,9 +190,73 @@ MUTANTS = (
     ),
     Mutant(
         "schedules.py",
-        "total = total + np.minimum(spread[at], one[at] * weight[at])",
-        "total = total + one[at] * weight[at]",
+        "bound = np.minimum(bound, times.one[unit] * weight)",
+        "bound = times.one[unit] * weight",
         (CORES,),
+    ),
+    Mutant(
+        "schedules.py",
+        "spread = 1.0 if schedules.rule.alone else chained + sum(share for _, share in shares)",
+        "spread = 1.0",
+        (CORES,),
+    ),
+    Mutant(
+        "schedules.py",
+        "if all(order.ordered(unit, other) for other in some):",
+        "if any(order.ordered(unit, other) for other in some):",
+        (CORES,),
+    ),
+    Mutant(
+        "schedules.py",
+        "if not all(order.ordered(a, b) for a, b in pairwise(some)):",
+        "if not some:",
+        (CORES,),
+    ),
+    Mutant(
+        "core_paths.py",
+        "held = range(len(KINDS)) if chip.rule.alone else chip.kinds[place]",
+        "held = chip.kinds[place]",
+        (CORES,),
+    ),
+    Mutant(
+        "core_paths.py", "start = max(start, free[kind][0])", "start = free[kind][-1]", (CORES,)
+    ),
+    Mutant(
+        "core_paths.py",
+        "return (since, max(self.network, since), max(self.ends), *ends, *cores)",
+        "return (since, max(self.network, since), max(self.ends), *cores)",
+        (CORES,),
+    ),
+    Mutant("core_paths.py", "if chip.shortest(place) == 0:", "if chip.cores == ():", (CORES,)),
+    Mutant(
+        "completions.py",
+        "return np.maximum((1 - job.stack.hidden) * waits, waits - work)",
+        "return np.maximum(0.0 * waits, waits - work)",
+        (PLANS,),
+    ),
+    Mutant(
+        "exact_cuts.py",
+        "counts_end = number == row.stages or not first_end",
+        "counts_end = number > 0",
+        (PLANS,),
+    ),
+    Mutant(
+        "exact_cuts.py",
+        "pace = table.least_pace(number - 1, needed - so_far)[after, np.arange(len(after))]",
+        "pace = table.least_pace(number - 1, 0 * so_far)[after, np.arange(len(after))]",
+        (PLANS,),
+    ),
+    Mutant(
+        "plans.py",
+        "if graph.equal and not job.stack.all_recompute:",
+        "if graph.equal:",
+        (PLANS,),
+    ),
+    Mutant(
+        "plan_classes.py",
+        "alike = self.graph.group == 1 and set(self.zeros) == {0}",
+        "alike = self.graph.group == 1",
+        (PLANS,),
     ),
     # the network
     Mutant(
@@ -285,8 +348,8 @@ MUTANTS = (
     Mutant("exact_cuts.py", "most = data - 1", "most = data // 2", (DEGREES,)),
     Mutant(
         "exact_cuts.py",
-        "pipeline = laps * max(label[0] + label[1], pace[smaller])",
-        "pipeline = laps * (label[0] + label[1] + pace[smaller])",
+        "pipeline = laps * max(label[0] + label[1], pace[step])",
+        "pipeline = laps * (label[0] + label[1] + pace[step])",
         (CLUSTERS,),
     ),
     Mutant(
@@ -357,12 +420,6 @@ MUTANTS = (
         "return self._paired.seconds(work)",
         "return self._spread.seconds(work)",
         (FORGERIES,),
-    ),
-    Mutant(
-        "layers.py",
-        "none = replace(none, kept=layer.saved_bytes)",
-        "none = replace(none)",
-        (KINDS,),
     ),
     Mutant(
         "orders.py",

@@ -17,6 +17,7 @@ ALLOWED = {
     "collections",
     "dataclasses",
     "hashlib",
+    "heapq",
     "itertools",
     "json",
     "math",

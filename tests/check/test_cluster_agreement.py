@@ -215,16 +215,17 @@ def _plan(case: Case, found: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("count", [150, MANY])
-def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int) -> None:
+@pytest.mark.parametrize("mixed", [False, True])
+def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int, mixed: bool) -> None:
     """Chains of equal blocks and others, every ZeRO, hybrid sharding, chunks, ties, levels, memory
-    that binds."""
+    that binds; the published rules one by one among the others, unsplit stages."""
     rng = np.random.default_rng(7)
     fitting = exact = chains = 0
     for at in range(count):
-        case = case_of(rng, at % 4 > 0)
+        case = case_of(rng, at % 4 > 0, mixed)
         found = fastest_plan(case.problem, case.prices)
-        again, zero = case.problem.recompute, case.problem.zero
-        chosen = tuple(range(len(MODES))) if again == "best" else (MODES.index(again),)
+        again, zero, names = case.problem.recompute, case.problem.zero, case.graph.names
+        chosen = tuple(range(len(names))) if again == "best" else (names.index(again),)
         space = PlanSpace(
             GraphParts(case.graph, case.job),
             chosen,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from phaze.check.verdict import check
-from tests.check.cluster_forgeries import DESIGN, STACK, TRAINING
+from tests.check.cluster_forgeries import DESIGN, TRAINING
 from tests.check.forge import Papers
 from tests.check.forgeries import put
 
@@ -41,16 +41,6 @@ def _budget(papers: Papers, _: Papers) -> None:
     papers.problem["space"]["area_chip"] = papers.problem["space"]["base"]
 
 
-def _graphs(**values: Any) -> Change:
-    """Other values in every graph."""
-
-    def change(papers: Papers, _: Papers) -> None:
-        for graph in papers.graphs["models"][0]:
-            graph.update(values)
-
-    return change
-
-
 def _several(papers: Papers, _: Papers) -> None:
     for own in (papers.problem["models"], papers.graphs["models"]):
         own.append(own[0])
@@ -62,15 +52,6 @@ def _set(*path: Any, value: Any) -> Change:
 
 
 LISTED: dict[str, tuple[str, Change]] = {
-    "the schedule rule `overlap`": ("clustered", _set(*STACK, "schedule", value="overlap")),
-    (
-        'the schedule rule `icml24` with '
-        '`stages = "layers"`'
-    ): ("clustered", _set(*STACK, "schedule", value="icml24")),
-    (
-        "stacks that mix keys of "
-        "both settings"
-    ): ("good", _set(*STACK, "synchronisation", value="share")),
     "energy, cost and carbon on chips of cores": (
         "good", _set("problem", "objective", "kind", value="throughput_per_usd"),
     ),
@@ -81,9 +62,6 @@ LISTED: dict[str, tuple[str, Change]] = {
     "least regret where passes are schedules or more than time counts": ("good", _regret),
     "base chips of several dies": ("clustered", _set(*DESIGN, "built", "dies", value=2)),
     "a budget that is a chip of clusters": ("clustered", _budget),
-    "calls that share parameters with several others apart": (
-        "clustered", _graphs(ties=[["a", [0, 1], 4], ["b", [1, 2], 4]]),
-    ),
     (
         "fronts of two "
         "metrics of a run"
@@ -95,7 +73,6 @@ LISTED: dict[str, tuple[str, Change]] = {
     ): (
         "clustered", _many,
     ),
-    "plans under rules icml24": ("proof", _set(*STACK, "stages", value="icml24")),
     "any key of a run's documents that is not in the checker's own lists "
         "(`check/question.py`, `stack.py`, "
     "`job.py`)": ("good", _set("problem", "trust", value=1)),

@@ -10,11 +10,13 @@ import pytest
 from phaze.check import traced
 from phaze.check.graphs import pass_of
 from phaze.check.network import network_of
+from phaze.check.orders import UnitOrder
 from phaze.check.pass_units import timed
-from phaze.check.passes import Exchanging, TimedPass
+from phaze.check.passes import Exchanging, TimedPass, WorkSeconds
 from phaze.check.queues import Queues
 from phaze.check.reading import RefusedError
 from phaze.check.softmaxes import with_plain_softmaxes
+from phaze.check.stack import Stack as CheckedStack
 from phaze.documents import plain_value
 from phaze.evaluate.lowered_layer import run_passes
 from phaze.evaluate.lowered_pass import LoweredPass, Times
@@ -25,7 +27,7 @@ from phaze.graph.supply.point import Rank
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Stack
 from phaze.placement.machine import Machine
-from phaze.schedule.problem import ScheduledOperator, ScheduleProblem
+from phaze.schedule.problem import KINDS, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import solve
 from phaze.values import replace
@@ -61,8 +63,11 @@ def _both(request: ModelRequest, stack: Stack, rule: Rules) -> list[tuple[Lowere
         with_plain_softmaxes(raw, stack.softmax_matrices), stack.accumulation_inside
     )
     passes = run_passes(model.layers[at], PassBuilder(machine, RULE[rule]))
-    hides = Exchanging(
+    exchanging = Exchanging(
         stack.hidden_exchange, stack.overlaps_shared_experts, stack.deduplicated_exchange
+    )
+    software = CheckedStack(
+        rule=rule, pieces=stack.piecewise_collectives, host=stack.host_s, exchanging=exchanging
     )
     found = []
     for trace, own, back in (
@@ -70,13 +75,42 @@ def _both(request: ModelRequest, stack: Stack, rule: Rules) -> list[tuple[Lowere
         (layer.backward, passes.backward, True),
     ):
         fused = pass_of(trace, layer.tensors, [list(group) for group in own.members], True)
-        mine = timed(fused, rule, stack.piecewise_collectives, back, stack.host_s, hides)
+        mine = timed(fused, software, back)
         found.append((own, mine))
     return found
 
 
+def _seconds(
+    rng: np.random.Generator, theirs: LoweredPass, mine: TimedPass, chips: int
+) -> tuple[Times, WorkSeconds]:
+    """What works take on some chips, as phaze has it of units and as the checker has it of
+    works."""
+    draws = dict[Any, Any]()
+    for work in mine.own.works:
+        busy = work.core not in ("none", "network")
+        one, spread = busy * 10.0 ** rng.uniform(-6, -3, (2, chips))
+        draws[work] = one, spread, rng.uniform(0, 1) * np.minimum(one, spread)
+    alone = not (theirs.rule.one_core or theirs.rule.hbm_shared)
+    arrays = np.array([draws[work] for work in mine.own.works]).transpose(1, 0, 2)
+    one, spread, hbm = (arrays[1], arrays[1], 0 * arrays[2]) if alone else arrays
+    hbm = hbm * theirs.rule.hbm_shared
+    cores = rng.integers(1, 9, (2, chips))
+    names = dict(zip(("tensor", "vector"), cores.astype(float), strict=True))
+    spread_of, one_of, hbm_of = (
+        dict(zip(mine.own.works, rows, strict=True)) for rows in (spread, one, hbm)
+    )
+    known = WorkSeconds(
+        spread_of,
+        one_of if theirs.rule.one_core else {},
+        hbm_of if theirs.rule.hbm_shared else {},
+        names,
+        chips,
+    )
+    return Times(*theirs._joined(one, spread, hbm), *cores), known
+
+
 @pytest.mark.parametrize("count", [600, MANY])
-@pytest.mark.parametrize("rule", ["serial", "companions", "links"])
+@pytest.mark.parametrize("rule", ["serial", "companions", "links", "icml24", "overlap"])
 def test_passes_take_what_phaze_says(rule: Rules, count: int) -> None:
     rng, seen = np.random.default_rng(11), 0
     network = network_of(json.loads(json.dumps(plain_value(load_cluster("dgx-h100")))), "datasheet")
@@ -86,37 +120,43 @@ def test_passes_take_what_phaze_says(rule: Rules, count: int) -> None:
             for theirs, mine in _both(request, load_stack(name), rule):
                 waits = mine.waits(network)
                 assert np.allclose(waits, theirs.waits_s, rtol=1e-12, atol=0)
-                busy = np.array([work.core not in ("none", "network") for work in theirs.works])
-                spread = np.where(
-                    busy[:, None], 10.0 ** rng.uniform(-6, -3, (len(busy), each)), 0.0
-                )
-                joined = theirs._joined(spread, spread, 0 * spread)
-                times = Times(*joined, np.ones(each, np.int64), np.ones(each, np.int64))
-                units = theirs.bound(times)
-                known = theirs.with_host(units)
-                assert np.allclose(mine.seconds(spread, waits), known, rtol=1e-9, atol=0), (
-                    name,
-                    rule,
-                )
+                times, known = _seconds(rng, theirs, mine, each)
+                least, bound = mine.least(known, waits), theirs.with_host(theirs.bound(times))
+                if not RULE[rule].one_core:
+                    assert np.allclose(least, bound, rtol=1e-9, atol=0), (name, rule)
+                else:
+                    own = mine._on_cores(known, waits)
+                    for seconds, true in (
+                        (own.one, times.one_core_s),
+                        (own.spread, times.spread_s),
+                        (own.hbm, times.hbm_s),
+                    ):
+                        assert np.allclose(seconds, true, rtol=1e-12, atol=0), (name, rule)
                 seen += each
-                for chip in range(min(3, each)) if rule == "links" else ():
-                    _scheduled(theirs, mine, times, spread, waits, chip)
+                scheduled = rule not in ("serial", "companions")
+                for chip in range(min(3 - 2 * RULE[rule].one_core, each)) if scheduled else ():
+                    _scheduled(theirs, mine, times, known, waits, chip)
     assert seen >= 0.9 * count
 
 
 def _scheduled(
-    theirs: LoweredPass, mine: TimedPass, times: Times, spread: Any, waits: Any, chip: int
+    theirs: LoweredPass, mine: TimedPass, times: Times, known: WorkSeconds, waits: Any, chip: int
 ) -> None:
     """A schedule that phaze finds is one, and one that starts too early is none."""
-    found, one = theirs.schedule(times, chip), spread[:, [chip]]
-    starts = [slot.start_s for slot in found.slots]
-    taken = float(mine.scheduled(one, waits, starts, "slots")[0])
+    found, one = theirs.schedule(times, chip), known.taken(np.array([chip]))
+    rows: list[Any] = [slot.start_s for slot in found.slots]
+    if theirs.rule.one_core:
+        rows = [[slot.start_s, slot.tensor_core, slot.vector_core] for slot in found.slots]
+    taken = float(mine.answered(one, waits, rows, "slots")[0])
     assert abs(taken - float(theirs.with_host(np.array([found.makespan_s]))[0])) <= 1e-9 * taken
-    assert float(mine.seconds(one, waits)[0]) <= taken * (1 + 1e-9)
+    assert float(mine.least(one, waits)[0]) <= taken * (1 + 1e-9)
+    early: list[Any] = [0.5 * slot.start_s for slot in found.slots]
+    if theirs.rule.one_core:
+        early = [[start, *row[1:]] for start, row in zip(early, rows, strict=True)]
     with pytest.raises(RefusedError):
-        mine.scheduled(one, waits, [0.5 * start for start in starts], "slots")
+        mine.answered(one, waits, early, "slots")
     with pytest.raises(RefusedError):
-        mine.scheduled(one, waits, starts[:-1], "slots")
+        mine.answered(one, waits, rows[:-1], "slots")
 
 
 def _random(rng: np.random.Generator) -> ScheduleProblem:
@@ -141,11 +181,11 @@ def test_queues_accept_schedules_and_no_bound_is_above_the_best_one(count: int) 
         before = [0] * size
         for a, b in sorted(problem.edges, key=lambda edge: edge[1]):
             before[b] |= before[a] | 1 << a
-        cores = tuple(operator.core != "none" for operator in problem.operators)
+        kinds = tuple(KINDS[operator.core] for operator in problem.operators)
         network = tuple(
             operator.network or operator.core == "none" for operator in problem.operators
         )
-        own = Queues(cores, network, tuple(before))
+        own = Queues(UnitOrder(kinds, network, tuple(before)))
         seconds = np.array([operator.all_cores_s for operator in problem.operators])
         starts = [slot.start_s for slot in found.slots]
         assert (

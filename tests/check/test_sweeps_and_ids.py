@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from phaze.check.infeasible import require_nothing_fits
+from phaze.check.reading import RefusedError
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.documents import dumps
 from phaze.report.run_id import id_in
+from phaze.search.deadline import nothing_in_time
 from phaze.sweep.over import shown_value
 from phaze.sweep.run import Best, SweptModel, document_of
 from tests.check.cluster_forgeries import CLUSTER_STUDY, CLUSTERS
@@ -142,21 +145,90 @@ def test_what_a_sweep_shows_follows_from_its_points_and_is_in_its_id(
     assert id_in(run) != id_in(sweep), "the forgery does not carry the genuine id"
 
 
-def test_an_infeasible_point_is_not_called_proved(
-    sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
-) -> None:
+def _called_infeasible(sweep: Path, tmp_path: Path, problem: str) -> Path:
+    """A sweep whose second point has lost its answer, and says why it has none."""
     run = _forged(sweep, tmp_path)
     document = json.loads((run / "sweep.json").read_text())
     _infeasible(document)
+    document["points"][1]["problem"] = problem
     true = document_of(
         document["name"], document["over"], [best_in(point) for point in document["points"]]
     )
     (run / "sweep.json").write_text(dumps(true, pretty=True) + "\n")
     (run / "points" / "001" / "result.json").unlink()
-    ran = phaze("verify", run, "--json")
+    return run
+
+
+def test_a_point_that_is_called_infeasible_and_is_not_is_refused(
+    sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    ran = phaze("verify", _called_infeasible(sweep, tmp_path, "nothing fits"), "--json")
+    found = json.loads(ran.out)
+    assert ran.code == 1 and not found["holds"]
+    assert found["objections"] == ["point 2: nothing shows that no plan fits"]
+
+
+def test_of_a_point_whose_time_was_up_nothing_is_claimed(
+    sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    late = str(nothing_in_time("phaze.result/1"))
+    ran = phaze("verify", _called_infeasible(sweep, tmp_path, late), "--json")
     found = json.loads(ran.out)
     assert ran.code == 3 and not found["holds"] and not found["objections"]
-    assert found["not_covered"] == ["point 2: that nothing is feasible is stated, not proved"]
+    assert found["not_covered"] == [f"point 2: its time was up: {late}"]
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep at whose first point nothing fits."""
+    folder = tmp_path_factory.mktemp("narrow")
+    (folder / "space.toml").write_text(CLUSTERS)
+    study = CLUSTER_STUDY.replace('"bert-large"', '"llama3-8b", widths = [1]')
+    (folder / "study.toml").write_text(study.format(folder=folder))
+    over = ["--over", "training.devices=1,8", "--out", str(folder / "run")]
+    assert exit_code_of(app, ["sweep", str(folder / "study.toml"), *over, "--workers", "1"]) == 0
+    return folder / "run"
+
+
+def test_that_nothing_fits_is_proved(narrow: Path, phaze: Callable[..., Ran]) -> None:
+    ran = phaze("verify", narrow, "--json")
+    found = json.loads(ran.out)
+    assert ran.code == 0 and found["holds"] and all(point["holds"] for point in found["points"])
+    quick = json.loads(phaze("verify", narrow, "--quick", "--json").out)
+    assert not quick["holds"] and not quick["objections"]
+    assert require_nothing_fits(narrow / "points" / "000").startswith("llama3-8b fits into no")
+    with pytest.raises(RefusedError, match="nothing shows that no plan fits"):
+        require_nothing_fits(narrow / "points" / "001")
+
+
+def _no_less(problem: str) -> str:
+    """The sentence with another figure."""
+    return re.sub(r"needs [0-9.]+", "needs 1.0", problem)
+
+
+def _other_question(folder: Path) -> None:
+    problem = json.loads((folder / "problem.json").read_text())
+    problem["hbm_bytes"] = [1 << 20]
+    (folder / "problem.json").write_text(json.dumps(problem))
+
+
+def test_another_reason_or_question_of_an_infeasible_point_is_refused(
+    narrow: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    run = _forged(narrow, tmp_path)
+    document = json.loads((run / "sweep.json").read_text())
+    document["points"][0]["problem"] = _no_less(document["points"][0]["problem"])
+    true = document_of(
+        document["name"], document["over"], [best_in(point) for point in document["points"]]
+    )
+    (run / "sweep.json").write_text(dumps(true, pretty=True) + "\n")
+    ran = phaze("verify", run)
+    assert ran.code == 1 and "and a search says" in " ".join(ran.out.split())
+    shutil.rmtree(run)
+    shutil.copytree(narrow, run)
+    _other_question(run / "points" / "000")
+    ran = phaze("verify", run)
+    assert ran.code == 1 and "point 1: problem" in " ".join(ran.out.split())
 
 
 def test_the_label_of_a_value_follows_from_the_study() -> None:

@@ -1,8 +1,9 @@
-"""``phaze verify SWEEP``: every point of a sweep is a run, proved as one, and ``sweep.json`` is a
-view of them."""
+"""``phaze verify SWEEP``: every point of a sweep is a run, proved as one, or a question of which it
+is proved that nothing fits, and ``sweep.json`` is a view of them."""
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,6 @@ def _studies(folder: Path, document: Mapping[str, Any]) -> list[str]:
     key, first = document["over"], None
     for index, point in enumerate(document["points"]):
         path = folder / "points" / f"{index:03d}" / STUDY
-        if point["chip"] is None and not path.is_file():
-            continue
         value, rest = _without(tomllib.loads(read_text(str(path))[0]), key)
         true = shown_value(value)
         if true is None:
@@ -101,23 +100,99 @@ def _view(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """What was shown of a point: its run, what is wrong with it and what is not covered, and the
+    verdict in words."""
+
+    index: int
+    run_id: str
+    holds: bool
+    gap: float
+    wrong: str
+    missing: str
+    sentence: str
+
+
+def _of_run(index: int, verdict: "Verdict") -> _Point:
+    return _Point(
+        index,
+        verdict.run_id,
+        verdict.holds,
+        verdict.proved_gap,
+        verdict.wrong,
+        verdict.missing,
+        verdict.sentence(),
+    )
+
+
+def _restated(folder: Path) -> str:
+    """Why the question of a folder has no answer, as a search says; empty where it has one."""
+    from phaze.errors import PhazeError
+    from phaze.search.baseline import scale_for
+    from phaze.search.question_files import unlike
+    from phaze.search.run import search
+    from phaze.search.shortage import nothing_found
+    from phaze.study.load import question_in
+
+    question = question_in(folder)
+    if wrong := unlike(folder, question.papers("")):
+        return wrong[0]
+    try:
+        state = search(question.job, scale_for(question.job))
+    except PhazeError as fault:
+        return str(fault)
+    answered = any(evaluated.ran for evaluated in state.evaluated.values())
+    return "" if answered else str(nothing_found(state))
+
+
+def _infeasible(folder: Path, index: int, problem: str, quick: bool) -> _Point:
+    """A point of which it is said that nothing fits: the checker shows that, and a search says the
+    same of it."""
+    from phaze.check.infeasible import question_id, require_nothing_fits
+    from phaze.check.reading import NotCoveredError, RefusedError
+    from phaze.search.deadline import nothing_in_time
+    from phaze.search.result import SCHEMA
+
+    wrong, missing, sentence = "", "", "not checked (quick)"
+    if problem == str(nothing_in_time(SCHEMA)):
+        return _Point(index, "", False, 0.0, "", f"its time was up: {problem}", problem)
+    try:
+        if not quick:
+            shown = require_nothing_fits(folder)
+            sentence = f"holds: {shown}"
+            if (true := _restated(folder)) != problem:
+                wrong = f"problem: {problem!r}, and a search says {true!r}"
+        run_id = question_id(folder)
+    except RefusedError as fault:
+        run_id, wrong = "", str(fault)
+    except NotCoveredError as fault:
+        run_id, missing = "", str(fault)
+    except READING as fault:
+        run_id, wrong = "", f"it cannot be read ({type(fault).__name__}: {str(fault)[:80]})"
+    if wrong or missing:
+        sentence = f"does not hold: {wrong}" if wrong else missing
+    return _Point(index, run_id, not (wrong or missing or quick), 0.0, wrong, missing, sentence)
+
+
 def _points(
     run: str, quick: bool, document: Mapping[str, Any], progress: "Progress"
-) -> "list[tuple[int, Verdict]]":
-    """Every point that has an answer, proved."""
+) -> list[_Point]:
+    """Every point, proved."""
     from phaze.documents import read_answer
 
-    verdicts = []
+    points = []
     for index, point in enumerate(document["points"]):
-        if point["chip"] is None:
-            continue
         place = Path(run) / "points" / f"{index:03d}"
         progress.step(f"checking the certificate of point {index + 1} of {len(document['points'])}")
+        if point["chip"] is None:
+            points.append(_infeasible(place, index, str(point["problem"]), quick))
+            continue
         result, text, _ = read_answer(str(place / RESULT))
         verdict, wrong = independently(str(place), quick, result, text, progress)
         verdict.wrong = wrong[0] if wrong else verdict.wrong
-        verdicts.append((index, verdict))
-    return verdicts
+        points.append(_of_run(index, verdict))
+    return points
 
 
 def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
@@ -128,26 +203,16 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
 
     folder, document = Path(run), sweep_in(Path(run))
     verdicts = _points(run, quick, document, progress)
-    wrong = [f"point {index + 1}: {verdict.wrong}" for index, verdict in verdicts if verdict.wrong]
-    missing = [
-        f"point {index + 1}: {verdict.missing}" for index, verdict in verdicts if verdict.missing
-    ]
-    missing += [
-        f"point {index + 1}: that nothing is feasible is stated, not proved"
-        for index, point in enumerate(document["points"])
-        if point["chip"] is None
-    ]
+    wrong = _folders(folder, document)
+    wrong += [f"point {point.index + 1}: {point.wrong}" for point in verdicts if point.wrong]
+    missing = [f"point {point.index + 1}: {point.missing}" for point in verdicts if point.missing]
     try:
         results = {
             index: read_answer(str(folder / "points" / f"{index:03d}" / RESULT))[0]
-            for index, _ in verdicts
+            for index, point in enumerate(document["points"])
+            if point["chip"] is not None
         }
-        wrong = (
-            wrong
-            or _folders(folder, document)
-            or _studies(folder, document)
-            or _view(folder, document, results)
-        )
+        wrong = wrong or _studies(folder, document) or _view(folder, document, results)
     except (*READING, tomllib.TOMLDecodeError) as fault:
         wrong = wrong or [f"the sweep cannot be read ({type(fault).__name__}: {fault})"]
     holds = not wrong and not missing and not quick
@@ -158,20 +223,20 @@ def sweep_verified(run: str, quick: bool, progress: "Progress") -> Answer:
         "holds": holds,
         "points": [
             {
-                "point": index,
-                "run_id": verdict.run_id,
-                "holds": verdict.holds,
-                "gap": verdict.proved_gap,
+                "point": point.index,
+                "run_id": point.run_id,
+                "holds": point.holds,
+                "gap": point.gap,
             }
-            for index, verdict in verdicts
+            for point in verdicts
         ],
         "not_covered": missing,
         "objections": wrong,
     }
 
     points = [
-        (f"{document['over']} = {document['points'][index]['shown']}", verdict.sentence())
-        for index, verdict in verdicts
+        (f"{document['over']} = {document['points'][point.index]['shown']}", point.sentence)
+        for point in verdicts
     ]
     shown = sheet("phaze.report.verify_sheet", "sweep_verdict_sections", answer, points)
     return Answer(answer, shown, exit_code=1 if wrong else NOT_COVERED if missing else 0)

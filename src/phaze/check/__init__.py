@@ -31,8 +31,8 @@ Operators, and passes of them:
                                                       mappings, exactly
     operators        seconds and joules of operators on chips, and on boxes of them
     network          collectives and transfers over the levels of a cluster
-    passes, pass_units, queues, schedules    seconds of a pass by its schedule rule; what no
-                                             schedule undercuts
+    passes, pass_units, queues, schedules, core_paths    seconds of a pass by its schedule rule;
+                                                         what no schedule undercuts
     slots            is this a schedule, under any rule
     layers, layer_costs    the layers of a graph as a stack runs them; their seconds and joules
 

@@ -3,21 +3,36 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .families import Family
+from .families import PUBLISHED, Family
 from .job import Job, Shape
 from .plan_graph import LayerSeconds, PlanGraph
 from .plans import allowed_families
 from .pricing import Plan, broken_rules, in_even_chunks, price_of
 from .reading import listed, require, whole
 
-PLAN = ("graph", "recompute", "zero", "data", "order", "family", "chunks", "stages")
-PAPER_PLAN = ("graph", "recompute", "data", "stages")
-"""The keys of a plan; on a flat network there is one order, one family and no ZeRO."""
+PLAN = ("graph", "recompute", "data", "stages")
+"""The keys of every plan."""
+DEGREES = ("zero", "order", "family", "chunks")
+"""Those that the rules of the paper leave no choice of."""
+ORDERS = ("pipeline", "data")
+
+
+def plan_keys(job: Job, zeros: Sequence[int]) -> list[str]:
+    """The keys of a plan whose stage of ZeRO may be one of these."""
+    published = job.stack.arriving and job.stack.families == (PUBLISHED,)
+    keys = [*PLAN]
+    if not published or set(zeros) != {0}:
+        keys += DEGREES
+    if job.stack.schedules:
+        keys.append("schedules")
+    if job.shards:
+        keys.append("shard")
+    return keys
 
 
 def _family(graph: PlanGraph, job: Job, table: Mapping[str, Any]) -> Family:
     families = allowed_families(graph, job)
-    if job.stack.flat:
+    if "family" not in table:
         return families[0]
     chunks = whole(table["chunks"], "answer.chunks", 1)
     for family in families:
@@ -28,34 +43,25 @@ def _family(graph: PlanGraph, job: Job, table: Mapping[str, Any]) -> Family:
 
 
 def _plan(graph: PlanGraph, job: Job, table: Mapping[str, Any]) -> Plan:
-    rows, last = listed(table["stages"], "answer.stages"), len(graph.calls) - 1
+    last = len(graph.calls) - 1
     stages = []
-    for row in rows:
+    for row in listed(table["stages"], "answer.stages"):
         calls, mode = listed(row, "answer.stages", 2)
-        stages.append(
-            (
-                tuple(whole(call, "answer.stages", 0, last) for call in listed(calls, "stages")),
-                str(mode),
-            )
-        )
-    data, order = whole(table["data"], "answer.data", 1), "" if job.stack.flat else table["order"]
-    require(
-        job.stack.flat or order in ("pipeline", "data"), "answer.order: neither pipeline nor data"
-    )
-    zero, shard = (
-        whole(table.get("zero", 0), "answer.zero", 0, 3),
-        whole(table.get("shard", 0), "answer.shard"),
-    )
+        numbers = [whole(call, "answer.stages", 0, last) for call in listed(calls, "stages")]
+        stages.append((tuple(numbers), str(mode)))
+    data, order = whole(table["data"], "answer.data", 1), table.get("order", "")
+    orders = ("",) if job.stack.arriving else ORDERS
+    require(order in orders, "answer.order: its stages and replicas have no such one")
     shape = Shape(
-        graph.tensor,
-        len(stages),
-        data,
-        order,
-        _family(graph, job, table),
-        zero,
-        graph.context,
-        graph.group,
-        shard,
+        tensor=graph.tensor,
+        stages=len(stages),
+        data=data,
+        order=order,
+        family=_family(graph, job, table),
+        zero=whole(table.get("zero", 0), "answer.zero", 0, 3),
+        context=graph.context,
+        group=graph.group,
+        shard=whole(table.get("shard", 0), "answer.shard"),
     )
     return Plan(shape, tuple(stages), -(-job.microbatches(graph.microbatch) // data))
 

@@ -31,13 +31,9 @@ class StageTimes:
     filled: Floats
 
 
-def _work(job: Job, layers: Floats, waits: Floats, counts: Floats, whole: Floats) -> Floats:
-    """A pass of every stage: work of a call of each layer, ZeRO's collectives of one, how many
-    calls there are; ``whole`` is the work with all that is recomputed."""
-    exposed, waited = 1 - job.stack.hidden, (counts @ waits)[:, None]
-    if job.stack.paired:
-        return np.asarray(counts @ np.maximum(layers + exposed * waits[:, None], waits[:, None]))
-    return np.maximum(whole + exposed * waited, waited)
+def _not_hidden(job: Job, work: Floats, waits: Floats) -> Floats:
+    """What some work does not hide of ZeRO's collectives."""
+    return np.maximum((1 - job.stack.hidden) * waits, waits - work)
 
 
 @dataclass(slots=True)
@@ -64,7 +60,12 @@ class Completions:
     def __post_init__(self) -> None:
         graph, sets, count = self.space.graph, self.sets, len(self.chips.rate)
         self.waits = gathered(graph, self.job, self.shape)
-        levels = [] if self.job.stack.arriving else boundary_levels(self.job.network, self.shape)
+        levels = boundary_levels(self.job.network, self.shape)
+        if self.space.ends_alone:
+            # A table for any number of stages, between which there is one level.
+            levels = [0]
+        if self.job.stack.arriving:
+            levels = []
         chunks = self.shape.family.chunks
         self.boundaries = [
             chunks * sent_seconds(graph, self.job, level, sets.enter) for level in levels
@@ -106,17 +107,22 @@ class Completions:
         times, sets, job = self.chips.times, self.sets, self.job
         forward, backward, again = times.forward, times.backward, times.again[mode]
         if job.stack.arriving:
-            both = [
-                stage_passes(stage, forward, backward, again, job.stack.link)
-                for stage in sets.edges
-            ]
-            return np.stack([ahead for ahead, _ in both]), np.stack([behind for _, behind in both])
-        ahead = _work(job, forward, self.waits[0], sets.counts, sets.counts @ forward)
-        whole = sets.counts @ backward + sets.reruns @ again
+            link = job.stack.link
+            both = [stage_passes(edges, forward, backward, again, link) for edges in sets.edges]
+            ahead, behind = (np.stack(passes) for passes in zip(*both, strict=True))
+        else:
+            ahead = sets.counts @ forward
+            behind = sets.counts @ backward + sets.reruns @ again
+        waits = [of_layers[:, None] for of_layers in self.waits]
         if not job.stack.paired:
-            return ahead, _work(job, backward + again, self.waits[1], sets.counts, whole)
-        kept = _work(job, backward, self.waits[1], sets.counts - sets.reruns, whole)
-        return ahead, kept + _work(job, backward + again, self.waits[1], sets.reruns, whole)
+            waited = [sets.counts @ of_layers for of_layers in waits]
+            return (
+                ahead + _not_hidden(job, ahead, waited[0]),
+                behind + _not_hidden(job, behind, waited[1]),
+            )
+        ahead = ahead + sets.counts @ _not_hidden(job, forward, waits[0])
+        behind = behind + (sets.counts - sets.reruns) @ _not_hidden(job, backward, waits[1])
+        return ahead, behind + sets.reruns @ _not_hidden(job, backward + again, waits[1])
 
     def _transfers(self, number: int) -> tuple[Floats, Floats]:
         """Seconds of what enters and leaves the stages of a number, [cases, 1]."""
@@ -124,9 +130,12 @@ class Completions:
         if self.job.stack.arriving:
             nothing = np.zeros((len(sets.blocks), 1))
             return nothing, nothing
-        around = np.full(len(sets.calls), self.around)
-        enter = self.boundaries[place - 1] if place else around
-        leave = self.boundaries[place] if number > 1 else around
+        enter, leave = np.full((2, len(sets.calls)), self.around)
+        # Nothing enters the first stage, which starts before all calls, or leaves the last one.
+        if self.boundaries:
+            entry, exit_ = np.clip((place - 1, place), 0, len(self.boundaries) - 1)
+            enter[:-1] = self.boundaries[entry][:-1]
+            leave[1:] = self.boundaries[exit_][1:]
         return enter[sets.before][:, None], leave[sets.after][:, None]
 
     def _stages(self, number: int) -> StageTimes:
@@ -152,9 +161,16 @@ class Completions:
             better = fits[stage][:, None] & (first + last < waited)
             waited = np.where(better, first + last, waited)
             seconds = np.where(better, first + last - first_hidden - last_hidden, seconds)
-            filled = np.where(better, family.filled(first, last, weight, shape.stages), filled)
+            filled = np.where(better, self._filled(first, last, weight), filled)
             backward = np.where(better, last if family.apart else 0.0, backward)
         return StageTimes(seconds, backward, filled)
+
+    def _filled(self, first: Floats, last: Floats, weight: Floats) -> Floats:
+        """D of stages with these passes, or what it does not undercut where they are bounds."""
+        family, stages = self.shape.family, self.shape.stages
+        if family.split and not self.chips.times.exact:
+            return family.least_filled(first, last - weight, weight, stages, "nothing")
+        return family.filled(first, last, weight, stages)
 
     def grown(self, number: int) -> None:
         """Completions of so many stages."""
@@ -179,6 +195,14 @@ class Completions:
                 self.rest.append(rest)
             else:
                 self.rest.append(np.zeros_like(self.rest[0]))
+
+    def least_pace(self, number: int, unsplit: Integers) -> Floats:
+        """The greatest stage of the best completions of so many stages on one chip of which at
+        least so many are unsplit, [sets, amounts]."""
+        paces = self.pace[number][:, :, 0]
+        # What completes with more unsplit stages counts, too.
+        at_least = np.minimum.accumulate(paces[:, ::-1], axis=1)[:, ::-1]
+        return np.asarray(at_least[:, np.clip(unsplit, 0, self.most_unsplit + 1)])
 
     def ends(self, shape: Shape) -> Floats:
         """The end of a batch of every distinct stage with so many replicas, [stages, chips]."""

@@ -11,9 +11,10 @@ so with the first stage tried apart no plan takes less than laps max(T, pace) + 
 its end. Where the sum does not count and the first stage's end is that of the batch, that is the
 best plan; unsplit stages, which take one device, are counted apart. Else plans are built from the
 first stage on, each with its label: the greatest stage (of passes that run apart, of each of both),
-the sum of D, the greatest end of a batch. One is dropped if another that leaves the same set is no
-worse in all, or if with pace and rest it does not beat the goal. The batch time rises with each of
-them, so the best plan stays.
+the sum of D, the end of a batch (the greatest, or that of the first stage). One is dropped if
+another that leaves the same set and has as many unsplit stages is no worse in all, or if with pace
+and rest it does not beat the goal, or not even with all that can be unsplit on the devices. The
+batch time rises with each of them, so the best plan stays.
 
 Where replicas change nothing but the end of a batch, one table serves all rows and degrees d: they
 are tried from the most on, by equal ceil(M/d), until no lesser one can be below the goal.
@@ -52,7 +53,7 @@ class ExactRows:
         """Of every chip, as far as it is below its goal."""
         if self.space.parts.sets is None:
             return np.zeros(len(goal))
-        if self.job.stack.flat:
+        if self.space.ends_alone:
             return self._over_degrees(row, goal)
         least = goal.copy()
         for chip in range(len(goal)):
@@ -61,8 +62,8 @@ class ExactRows:
         return least
 
     def _over_degrees(self, row: Row, goal: Floats) -> Floats:
-        """Where replicas change nothing but the end of a batch, which is that of the first
-        stage."""
+        """Where replicas change nothing but the end of a batch, which is that of the first stage
+        and of what stages share."""
         space, family, stages = self.space, row.family, row.stages
         assert space.parts.sets is not None
         if self._shared is None:
@@ -73,7 +74,8 @@ class ExactRows:
         table = self._shared
         table.grown(stages)
         first, slowest, _ = table.first_stages(stages)
-        best = goal.copy()
+        tied = _tied(space.graph, self.job, space.shape(row, row.most, row.orders[0]))
+        best = goal - tied
         for unsplit in range(min(table.most_unsplit, stages) + 1):
             pace, most = slowest[:, unsplit], min(row.most, space.most_replicas(stages, unsplit))
             while most >= 1 and np.isfinite(pace).any():
@@ -85,7 +87,8 @@ class ExactRows:
                 most = data - 1
                 if most >= 1 and not (self._relaxed(table, row, pace, first, most) < best).any():
                     break
-        return best
+        # Taking off and adding what ties take would lose the goal's last digits.
+        return np.where(best < goal - tied, best + tied, goal)
 
     def _relaxed(
         self, table: Completions, row: Row, pace: Floats, first: Integers, most: int
@@ -103,7 +106,7 @@ class ExactRows:
         space, job, sets = self.space, self.job, self.space.parts.sets
         assert sets is not None
         # More replicas never need more memory.
-        if not _something_fits(space, sets, row):
+        if not something_fits(space, sets, row):
             return goal
         for data, order in _degrees(row):
             shape = space.shape(row, data, order)
@@ -129,9 +132,9 @@ def _degrees(row: Row) -> Iterator[tuple[int, str]]:
             yield data, order
 
 
-def _something_fits(space: PlanSpace, sets: StageSets, row: Row) -> bool:
+def something_fits(space: PlanSpace, sets: StageSets, row: Row) -> bool:
     """Whether some cut into the stages of a row with its most replicas fits into memory."""
-    shape, room = space.shape(row, row.most, "data"), space.job.room(space.hbm_bytes)
+    shape, room = space.shape(row, row.most, row.orders[-1]), space.job.room(space.hbm_bytes)
     reached: NDArray[np.bool_] = np.zeros(len(sets.calls), bool)
     reached[0] = True
     allowed = even_chunks(sets, shape)
@@ -146,41 +149,53 @@ def _something_fits(space: PlanSpace, sets: StageSets, row: Row) -> bool:
     return bool(reached[-1])
 
 
+def _least_unsplit(space: PlanSpace, row: Row, data: int) -> int:
+    """The fewest stages of one device with which so many replicas find enough devices; one more
+    than there can be where none do."""
+    for unsplit in range(space.parts.unsplit + 1):
+        if data * space.least_devices(row.stages, unsplit) <= space.job.devices:
+            return unsplit
+    return space.parts.unsplit + 1
+
+
 def _least_by_labels(table: Completions, shape: Shape, row: Row, goal: float) -> float:
-    """The least of laps x pace + share x sum of D + greatest end below ``goal``, or that, on one
-    chip."""
+    """The least of laps x pace + share x sum of D + end below ``goal``, or that, on one chip."""
     laps, share = row.family.laps(row.rounds, row.stages), row.family.share(row.stages)
-    sets, case = table.sets, table.case
+    sets, case, first_end = table.sets, table.case, table.job.stack.first_end
     ends = table.ends(shape)[:, 0]
-    labels: dict[int, list[Label]] = {len(sets.calls) - 1: [(0.0, 0.0, 0.0, 0.0)]}
+    needed = _least_unsplit(table.space, row, shape.data)
+    labels: dict[tuple[int, int], list[Label]] = {(len(sets.calls) - 1, 0): [(0.0, 0.0, 0.0, 0.0)]}
     for number in range(row.stages, 0, -1):
-        stages, pace, rest = (
-            table.stages[number - 1],
-            table.pace[number - 1][:, 0, 0],
-            table.rest[number - 1][:, 0],
-        )
-        grown: dict[int, list[Label]] = {}
-        for closed_set, waiting in labels.items():
+        stages = table.stages[number - 1]
+        rest = table.rest[number - 1][:, 0]
+        counts_end = number == row.stages or not first_end
+        grown: dict[tuple[int, int], list[Label]] = {}
+        for (closed_set, unsplit), waiting in labels.items():
             steps = sets.steps_from(closed_set)
-            after, cases = sets.after[steps], case[steps]
+            after, cases, distinct = sets.after[steps], case[steps], sets.stage[steps]
+            so_far = unsplit + sets.unsplit[distinct].astype(np.int64)
+            pace = table.least_pace(number - 1, needed - so_far)[after, np.arange(len(after))]
             seconds, filled = stages.seconds[cases, 0], stages.filled[cases, 0]
-            slowest, total = np.maximum(seconds, pace[after]), filled + rest[after]
+            slowest, total = np.maximum(seconds, pace), filled + rest[after]
             with np.errstate(invalid="ignore"):
                 beats = laps * slowest + share * total < goal
             for step in np.flatnonzero(np.isfinite(slowest) & beats).tolist():
                 behind, fill = float(stages.backward[cases[step], 0]), float(filled[step])
-                ahead, end = float(seconds[step]) - behind, float(ends[sets.stage[steps][step]])
-                smaller = int(after[step])
+                ahead = float(seconds[step]) - behind
+                end = float(ends[distinct[step]]) if counts_end else 0.0
+                place = int(after[step]), int(so_far[step])
                 for first, last, whole, stop in waiting:
                     label = max(first, ahead), max(last, behind), whole + fill, max(stop, end)
-                    pipeline = laps * max(label[0] + label[1], pace[smaller]) + share * (
-                        label[2] + rest[smaller]
+                    pipeline = laps * max(label[0] + label[1], pace[step]) + share * (
+                        label[2] + rest[place[0]]
                     )
                     if pipeline + label[3] < goal:
-                        grown.setdefault(smaller, []).append(label)
-        labels = {closed_set: _undominated(every) for closed_set, every in grown.items()}
-    for first, last, whole, end in labels.get(0, []):
-        goal = min(goal, laps * (first + last) + share * whole + end)
+                        grown.setdefault(place, []).append(label)
+        labels = {place: _undominated(every) for place, every in grown.items()}
+    for (closed_set, _), every in labels.items():
+        if closed_set == 0:
+            for first, last, whole, end in every:
+                goal = min(goal, laps * (first + last) + share * whole + end)
     return goal
 
 

@@ -9,6 +9,7 @@ arrays: bytes of dense parameters, bytes of experts.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ class Job:
 
     def at_links(self, bandwidth: float) -> "Job":
         """On another innermost level."""
-        link = bandwidth if self.stack.flat else self.stack.link
+        link = bandwidth if isfinite(self.stack.link) else self.stack.link
         return replace(
             self, network=self.network.at_links(bandwidth), stack=replace(self.stack, link=link)
         )
@@ -123,13 +124,7 @@ def job_of(table: Mapping[str, Any]) -> Job:
     require(machine["precision"] == precision, "problem.json: it says two things of precision")
     devices, network = whole(table["devices"], "devices", 1), network_of(cluster, machine["basis"])
     require(devices <= network.groups()[-1], "devices: the cluster has fewer")
-    stack, shards = stack_of(stated, network.levels[0].bandwidth), _shards(table)
-    if stack.arriving:
-        flat = len(network.levels) == 1 and network.levels[0].kind == "switch"
-        cover(flat, "a network of several levels")
-        cover(machine["basis"] == "ideal", f"the basis {machine['basis']}")
-        cover(precision == "bf16", f"products in {precision}")
-        cover(shards is None and list(table["zeros"]) == [0], "stages of ZeRO")
+    stack = stack_of(stated, network.levels[0].bandwidth, len(network.levels))
     host_rate = None
     if stack.offload is not None and machine["host_bytes_per_s"] is not None:
         host_rate = number(machine["host_bytes_per_s"], "host_bytes_per_s", 1e-9)
@@ -146,7 +141,7 @@ def job_of(table: Mapping[str, Any]) -> Job:
         chunks=chunks,
         precision=precision,
         host_rate=host_rate,
-        shards=shards,
+        shards=_shards(table),
     )
 
 

@@ -89,7 +89,7 @@ def layer_seconds(
         np.zeros(shape),
         np.zeros((len(graph.names), *shape)),
         np.zeros(shape),
-        exact,
+        exact and (schedules is not None or not stack.schedules),
     )
     slots = _slots(graph, schedules)
 

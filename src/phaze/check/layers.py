@@ -11,11 +11,9 @@ from .job import Job
 from .pass_units import timed
 from .passes import TimedPass
 from .plan_graph import LayerBytes, PlanGraph, Tie
-from .reading import RefusedError, cover, listed, require, whole
+from .reading import RefusedError, listed, require, whole
 from .recompute import Mode, Modes, gradient_elements, offered
-from .schedules import core_schedules
 from .softmaxes import with_plain_softmaxes
-from .stack import PAPER
 from .traced import Trace, TracedLayer, traced_layer, with_sums
 
 
@@ -96,7 +94,8 @@ def _halves(layer: TracedLayer, groups: Any, whole_pass: Pass) -> tuple[Trace, T
 
 @dataclass(frozen=True, slots=True)
 class _Fusion:
-    """What a certificate says of a layer: how its passes are fused, and multipliers by pass."""
+    """What a certificate says of a layer: how its passes are fused, and multipliers by pass; where
+    it says nothing every operator stands alone."""
 
     groups: Any
     multipliers: Mapping[int, Sequence[Any]]
@@ -109,17 +108,16 @@ def _layer(layer: TracedLayer, job: Job, names: Sequence[str], fusion: _Fusion) 
     modes = Modes(layer, stack.keeping)
     between = tuple(modes.of(name) for name in names)
     reruns = [mode.again if mode.reruns else None for mode in between]
-    trimmed = [_needed_again(layer)] if stack.trims else []
+    trimmed = [_needed_again(layer)] if stack.trims and not stack.all_recompute else []
     traces = [layer.forward, layer.backward, *reruns[:1], *trimmed, *reruns[1:]]
     count = sum(trace is not None for trace in traces)
-    groups = listed(fusion.groups, "fusion", count + 2 * stack.splits)
+    groups: Sequence[Any] = _alone(traces)
+    if fusion.groups is not None:
+        groups = listed(fusion.groups, "fusion", count + 2 * stack.splits)
 
     def run(trace: Trace, own: Any, backward: bool) -> TimedPass:
         fused = pass_of(trace, layer.tensors, own, fusion.residency)
-        if stack.rule == PAPER:
-            placed = core_schedules(fused, fusion.multipliers.get(int(backward), ()))
-            return TimedPass(fused, (), (), 0.0, placed=placed)
-        return timed(fused, stack.rule, stack.pieces, backward, stack.host, stack.exchanging)
+        return timed(fused, stack, backward, fusion.multipliers.get(int(backward), ()))
 
     runs, left = list[TimedPass | None](), iter(groups)
     for trace in traces:
@@ -131,16 +129,16 @@ def _layer(layer: TracedLayer, job: Job, names: Sequence[str], fusion: _Fusion) 
     if stack.splits:
         parts = _halves(layer, groups[1], backward.own)
         chosen = [_groups_in(groups[1], part) for part in parts]
-        require(groups[-2:] == chosen, "fusion: the halves of a backward pass are not parts of it")
+        stated = fusion.groups is None or groups[-2:] == chosen
+        require(stated, "fusion: the halves of a backward pass are not parts of it")
         halves = run(parts[0], chosen[0], True), run(parts[1], chosen[1], True)
-    none = modes.of("none")
-    if stack.all_recompute:
-        none = replace(none, kept=layer.saved_bytes)
+    # Where no layer stands out as a block, its logits and gradient buffers are not told apart.
+    apart = 0.0 if stack.all_recompute else 1.0
     return RunLayer(
-        modes=(none, *between, modes.of("full")),
+        modes=(modes.of("none"), *between, modes.of("full")),
         parameters=layer.parameters,
-        logit_bytes=modes.logit_bytes,
-        buffer_bytes=stack.buffer_bytes * gradient_elements(layer) if stack.buffer_bytes else 0.0,
+        logit_bytes=apart * modes.logit_bytes,
+        buffer_bytes=apart * stack.buffer_bytes * gradient_elements(layer),
         experts=layer.experts,
         frozen=layer.frozen,
         frozen_experts=layer.frozen_experts,
@@ -151,6 +149,12 @@ def _layer(layer: TracedLayer, job: Job, names: Sequence[str], fusion: _Fusion) 
         again=tuple(again),
         halves=halves,
     )
+
+
+def _alone(traces: Sequence[Trace | None]) -> list[Any]:
+    """Every operator of some passes as one of its own."""
+    passes = [trace.operators for trace in traces if trace is not None]
+    return [[[operator.number] for operator in operators] for operators in passes]
 
 
 def _groups_in(groups: Sequence[Any], part: Trace) -> list[Any]:
@@ -190,16 +194,19 @@ def _is_still(table: Mapping[str, Any], name: str, tie: Tie) -> bool:
 
 
 def _ties_of(table: Mapping[str, Any]) -> tuple[list[Tie], list[Tie]]:
-    """What several calls share, trained and not."""
+    """What several calls share, trained and not; of what a call shares with others the last
+    counts."""
     trained, still = list[Tie](), list[Tie]()
-    tied = list[int]()
     last = len(table["calls"]) - 1
-    for row in listed(table["ties"], "ties"):
-        places = [whole(call, "ties", 0, last) for call in listed(row[1], "ties")]
-        tie = Tie(tuple(places), whole(row[2], "ties"))
-        tied += places
-        (still if _is_still(table, str(row[0]), tie) else trained).append(tie)
-    cover(len(set(tied)) == len(tied), "calls of several ties")
+    rows, tie_of = listed(table["ties"], "ties"), dict[int, int]()
+    for number, row in enumerate(rows):
+        for call in listed(row[1], "ties"):
+            tie_of[whole(call, "ties", 0, last)] = number
+    for number, row in enumerate(rows):
+        elements = whole(row[2], "ties")
+        whole_tie = Tie(tuple(row[1]), elements)
+        tie = Tie(tuple(call for call in row[1] if tie_of[call] == number), elements)
+        (still if _is_still(table, str(row[0]), whole_tie) else trained).append(tie)
     return trained, still
 
 
@@ -245,22 +252,15 @@ def _graph(
         # Which modes there are is read off the trace, before its format.
         called = [(layer, calls.count(at)) for at, layer in enumerate(traced)]
         names = ("selective", *offered(called, stack.keeping))
-    entries = _multipliers_of(multipliers, len(traced), stack.rule == PAPER)
+    entries = _multipliers_of(multipliers, len(traced), stack.on_cores)
     layers = list[RunLayer]()
-    for layer, groups, own in zip(
-        traced, listed(fusion, "fusion", len(traced)), entries, strict=True
-    ):
-        layers.append(_layer(_as_run(layer, job), job, names, _Fusion(groups, own, residency)))
+    fused = [None] * len(traced) if fusion is None else listed(fusion, "fusion", len(traced))
+    for layer, groups, entry in zip(traced, fused, entries, strict=True):
+        layers.append(_layer(_as_run(layer, job), job, names, _Fusion(groups, entry, residency)))
     context = whole(table.get("context", 1), "context", 1)
     group = whole(table.get("expert", 1), "expert", 1) * whole(
         table.get("expert_tensor", 1), "expert_tensor", 1
     )
-    if stack.arriving:
-        cover(context == group == 1, "sequences or experts that ranks share, under rules icml24")
-        cover(
-            not any(layer.frozen for layer in layers),
-            "weights that are not trained, under rules icml24",
-        )
     if group == 1:
         layers = [replace(layer, experts=0, frozen_experts=0) for layer in layers]
     ties, still = _ties_of(table) if stack.ties else ([], [])

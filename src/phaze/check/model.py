@@ -5,6 +5,7 @@ rooflines   and plans by how many layers each stage has time and memory for
 mappings    every product by its best mapping
 ideals      schedules that place operators on cores: by the shortest path over what can have been
             done
+schedules   the same by all that can start next, where no solver of the caller's own is lent
 plans       where schedules are formulas: plans of equal blocks or of a chain, each exactly
 """
 
@@ -15,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .certified import PAPER_PLAN, PLAN, plan_batch
-from .chips import Chips
+from .certified import plan_batch, plan_keys
+from .chips import Boxes, Chips
 from .energy import Objective, Prices, prices_of
 from .exact_cuts import ExactRows
 from .job import Job, job_of
@@ -29,7 +30,7 @@ from .plan_classes import GraphParts, PlanSpace
 from .plans import plan_joules
 from .reading import cover, listed, only, require, whole
 from .row_costs import Chipwise, Spent
-from .stack import PAPER
+from .slots import RULES
 from .works import Work
 
 Floats = NDArray[np.float64]
@@ -51,36 +52,49 @@ class ChipCosts:
     one core; joules."""
 
     def __init__(self, model: "Model", chips: Chips, mapped: bool) -> None:
-        self.chips, self.constants, self.placed = (
-            chips,
-            model.constants,
-            model.job.stack.rule == PAPER,
-        )
+        self.chips, self.constants = chips, model.constants
+        self.rule = RULES[model.job.stack.rule]
+        shares_hbm = self.rule.hbm and not isinstance(chips, Boxes)
         self.prices: Prices | None = None
         if model.objective is not None and not chips.of_cores:
             self.prices = prices_of(chips, model.objective.space)
-        self._spread = Costs(chips, model.constants, mapped, "all", model.fan_out, self.prices)
-        if self.placed:
-            self._paired = Costs(chips, model.constants, mapped, "paired", model.fan_out)
-            self._one = Costs(chips, model.constants, mapped, "one core", model.fan_out)
+        fixed = model.constants, mapped
+        self._spread = Costs(
+            chips, *fixed, "all", model.fan_out, self.prices, with_bytes=shares_hbm
+        )
+        if self.rule.paired:
+            self._paired = Costs(chips, *fixed, "paired", model.fan_out)
+        if self.rule.one_core:
+            self._one = Costs(chips, *fixed, "one core", model.fan_out, with_bytes=shares_hbm)
+        self._shares_hbm = shares_hbm
 
     def spread(self, work: Work) -> Floats:
-        """Seconds on all cores; of an operator of both kinds, where schedules place operators, on
-        as many of each."""
-        if self.placed and work.core == "both":
+        """Seconds on all cores; of an operator of both kinds, where a rule says so, on as many of
+        each."""
+        if self.rule.paired and work.core == "both":
             return self._paired.seconds(work)
         return self._spread.seconds(work)
 
-    def seconds(self, works: Sequence[Work], paths: bool) -> WorkSeconds:
-        """Of all works on all chips."""
-        spread, one = dict[Work, Floats](), dict[Work, Floats]()
+    def hbm(self, work: Work, shorter: Floats) -> Floats:
+        """Seconds of its bytes at the whole bandwidth, the least of both ways to run, and no more
+        than the shorter of these."""
+        either = self._spread.hbm_seconds(work), self._one.hbm_seconds(work)
+        products, lanes = (np.minimum(*each) for each in zip(*either, strict=True))
+        return np.asarray(np.minimum(shorter, products + lanes))
+
+    def seconds(self, works: Sequence[Work], effort: int) -> WorkSeconds:
+        """Of all works on all chips; ``effort``: what is searched of schedules."""
+        spread, one, hbm = dict[Work, Floats](), dict[Work, Floats](), dict[Work, Floats]()
         for work in works:
-            if work not in spread:
-                spread[work] = self.spread(work)
-                if self.placed:
-                    one[work] = self._one.seconds(work)
+            if work in spread:
+                continue
+            spread[work] = self.spread(work)
+            if self.rule.one_core:
+                one[work] = self._one.seconds(work)
+            if self._shares_hbm:
+                hbm[work] = self.hbm(work, np.minimum(one[work], spread[work]))
         cores = {"tensor": self.chips.clusters, "vector": self.chips.vector_units}
-        return WorkSeconds(spread, one, cores, len(self.chips), paths)
+        return WorkSeconds(spread, one, hbm, cores, len(self.chips), effort)
 
     def joules(self, works: Sequence[Work]) -> dict[Work, Floats]:
         """Of all works on all chips; none where nothing counts them."""
@@ -113,11 +127,12 @@ class Model:
     @property
     def placed(self) -> bool:
         """Whether its schedules place operators on cores."""
-        return self.job.stack.rule == PAPER
+        return self.job.stack.on_cores
 
     @property
     def steps(self) -> tuple[str, ...]:
-        return "floors", "rooflines", "mappings", "ideals" if self.placed else "plans"
+        last = ("ideals", "schedules") if self.placed else ("plans",)
+        return "floors", "rooflines", "mappings", *last
 
     @property
     def exact(self) -> bool:
@@ -135,12 +150,12 @@ class Model:
         return chips.links if self.own_links else np.zeros(len(chips))
 
     def _layers(
-        self, graph: RunGraph, costs: ChipCosts, exact: bool, paths: bool, schedules: Any = None
+        self, graph: RunGraph, costs: ChipCosts, exact: bool, effort: int, schedules: Any = None
     ) -> Iterator[tuple[Integers, Chipwise]]:
         """The layers of a graph on chips, by groups that share a network; ``schedules`` of an
         answer's."""
         works, chips = works_of(graph), costs.chips
-        times, joules = costs.seconds(works, paths), costs.joules(works)
+        times, joules = costs.seconds(works, effort), costs.joules(works)
         links, rate = self._links(chips), chips.hbm_bandwidth * self.constants.vector_hbm_share
         for value in np.unique(links).tolist():
             index = np.flatnonzero(links == value)
@@ -158,16 +173,14 @@ class Model:
     def answer(self, said: Any, chip: Chips, hbm_bytes: float) -> float:
         """The batch time of the model as the answer runs it on one chip, or its value, its plan
         checked."""
-        keys = [*(PAPER_PLAN if self.job.stack.arriving else PLAN)]
-        keys += ["schedules"] if self.job.stack.schedules else []
-        keys += ["shard"] if self.job.shards else []
+        keys = plan_keys(self.job, [zero for way in self.ways for zero in way.zeros])
         plan = only(said, "answer.models", keys)
         number = whole(plan["graph"], "answer.graph", 0, len(self.graphs) - 1)
         wanted = number, plan["recompute"], plan.get("shard", 0)
         ways = [way for way in self.ways if (way.graph, way.recompute, way.shard) == wanted]
         require(bool(ways), "answer: the problem has no such configuration")
         graph, costs = self.graphs[number], ChipCosts(self, chip, True)
-        ((_, layers),) = self._layers(graph, costs, True, False, plan.get("schedules"))
+        ((_, layers),) = self._layers(graph, costs, True, 0, plan.get("schedules"))
         job = self.job if layers.links == 0 else self.job.at_links(layers.links)
         zeros = [zero for way in ways for zero in way.zeros]
         hbm = hbm_bytes, float(layers.rate[0])
@@ -177,7 +190,7 @@ class Model:
         joules = plan_joules(graph, job, plan, layers.spent.layers, float(layers.spent.hbm[0]))
         return float(layers.spent.rates.value(np.array([seconds]), np.array([joules]))[0])
 
-    def _spaces(self, graph: int, memory: int) -> list[PlanSpace]:
+    def spaces_of(self, graph: int, memory: int) -> list[PlanSpace]:
         """The configurations of one graph with a memory."""
         if (graph, memory) not in self.spaces:
             names, hbm_bytes = self.graphs[graph].names, float(self.memories[memory])
@@ -200,11 +213,9 @@ class Model:
         bounds, exact, last = (
             np.zeros(known.shape),
             step not in self.steps[:2],
-            step == self.steps[3],
+            step in self.steps[3:],
         )
-        sharp = step != self.steps[0]
-        # Where one table serves all rows it is no dearer than what bounds them.
-        by_plans = last or (sharp and self.job.stack.flat)
+        sharp, effort = step != self.steps[0], max(0, self.steps.index(step) - 2)
         whole_costs = ChipCosts(self, chips, exact)
         for number, graph in enumerate(self.graphs):
             ways = np.array(
@@ -216,18 +227,21 @@ class Model:
             costs = whole_costs
             if len(index) < len(chips):
                 costs = ChipCosts(self, chips.taken(index), exact)
-            for group, layers in self._layers(graph, costs, exact, last):
+            for group, layers in self._layers(graph, costs, exact, effort):
                 for place in np.unique(memory[index[group]]).tolist():
                     mine = np.flatnonzero(memory[index[group]] == place)
                     here = index[group[mine]]
                     table = np.ix_(ways, here)
+                    spaces = self.spaces_of(number, place)
+                    # Where one table serves all rows it is no dearer than what bounds them.
+                    one_table = sharp and all(space.ends_alone for space in spaces)
                     bounds[table] = least_batches(
-                        self._spaces(number, place),
+                        spaces,
                         layers.taken(mine),
                         goal[here],
                         known[table],
                         sharp,
-                        ExactRows if by_plans else None,
+                        ExactRows if last or one_table else None,
                     )
         return bounds
 
@@ -250,7 +264,6 @@ def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[Mo
             shard == 0 or graph.group == 1, "state sharded over some ranks with expert parallelism"
         )
         cover(bool(zeros) and recompute in ("best", *graph.names), f"recompute {recompute}")
-        cover(not job.stack.arriving or zeros == (0,), "stages of ZeRO")
         ways.append(ModelConfiguration(number, recompute, zeros, shard))
     require(bool(ways), "problem.json: a model has no configuration")
     return ways
@@ -262,8 +275,8 @@ def model_of(
     fan_out: int = 0, constants: Constants | None = None, objective: Objective | None = None,
     own_links: bool = False,
 ) -> Model:  # fmt: skip
-    """A model of the problem, its graphs fused as the certificate says; ``constants`` of a chip
-    that is given."""
+    """A model of the problem, its graphs fused as the certificate says, or not at all;
+    ``constants`` of a chip that is given."""
     stated = constants_of(table["training"]["constants"])
     cover(
         constants is not None or (stated.clock is None and stated.kernels is None),
@@ -272,10 +285,11 @@ def model_of(
     machine = table["training"]["machine"]
     require(machine["residency"] is residency, "problem.json: it says two things of residency")
     job, tables = job_of(table["training"]), listed(graphs, "graphs.json", len(table["graphs"]))
-    groups, entries = (
-        listed(fusion, "fusion", len(tables)),
-        listed(multipliers, "multipliers", len(tables)),
-    )
+    groups: Sequence[Any] = [None] * len(tables)
+    entries: Sequence[Any] = [[]] * len(tables)
+    if fusion is not None:
+        groups = listed(fusion, "fusion", len(tables))
+        entries = listed(multipliers, "multipliers", len(tables))
     run = []
     for graph, group, entry in zip(tables, groups, entries, strict=True):
         run.append(run_graph(graph, job, group, entry, residency))

@@ -146,17 +146,19 @@ class Costs:
     """What works take on some chips, each distinct product and vector work once a part.
 
     ``mapped``: products by their best mapping, else by what none undercuts; ``way``: all, paired or
-    one core, of chips of cores; ``prices``: joules count, too.
+    one core, of chips of cores; ``prices``: joules count, ``with_bytes``: so do bytes.
     """
 
     def __init__(
         self, chips: Chips, constants: Constants, mapped: bool, way: str = "all", fan_out: int = 0,
-        prices: Prices | None = None,
+        prices: Prices | None = None, with_bytes: bool = False,
     ) -> None:  # fmt: skip
         of_cores = chips.of_cores
         cover(not of_cores or prices is None, "energy on chips of cores")
         cover(not isinstance(chips, Boxes) or (prices is None and not mapped), "energy in boxes")
         self.constants, self.way, self.prices, self._mapped = constants, way, prices, mapped
+        self._with_bytes = with_bytes or prices is not None
+        self._hbm_bandwidth = chips.hbm_bandwidth
         arrays, lanes = _arrays(chips, constants, way, fan_out), _lanes(chips, constants, way)
         rated = chips.clock if constants.rated is None else constants.rated
         self.peak = 2.0 * arrays.cores * arrays.arrays * arrays.rows * arrays.columns * rated
@@ -169,9 +171,9 @@ class Costs:
         self._products, self._vectors = dict[Product, list[Floats]](), dict[Lanes, list[Floats]]()
 
     def _product(self, p: Product) -> list[Floats]:
-        """Seconds on every chip; with prices HBM, global, edge and port bytes."""
+        """Seconds on every chip; where bytes count HBM, global, edge and port bytes."""
         if p not in self._products:
-            if self.prices is None:
+            if not self._with_bytes:
                 cycles, moved = (exact if self._mapped else least)(p, self._arrays), []
             else:
                 cycles, *moved = (exact_bytes if self._mapped else least_bytes)(p, self._arrays)
@@ -179,10 +181,10 @@ class Costs:
         return [each[self._array] for each in self._products[p]]
 
     def _vector(self, lanes: Lanes) -> list[Floats]:
-        """Seconds on every chip; with prices bytes through the global buffer, and from and to
-        HBM."""
+        """Seconds on every chip; where bytes count those through the global buffer, and from and
+        to HBM."""
         if lanes not in self._vectors:
-            more = vector_bytes(lanes, self._lanes) if self.prices is not None else ()
+            more = vector_bytes(lanes, self._lanes) if self._with_bytes else ()
             self._vectors[lanes] = [vector_seconds(lanes, self._lanes), *more]
         return [each[self._lane] for each in self._vectors[lanes]]
 
@@ -192,7 +194,6 @@ class Costs:
         if work.core in NOTHING:
             return total
         if work.kernel is not None and self.constants.kernels is not None:
-            cover(self.way == "all", "measured attention kernels on one core")
             return np.asarray(self.constants.kernels.seconds(work.kernel, self.peak))
         for p in work.products:
             total = total + self._product(self.constants.packed(p))[0]
@@ -200,6 +201,18 @@ class Costs:
             total = np.maximum(total, self._vector(work.lanes)[0])
         start = self.constants.vector_start_up if work.core == "vector" else self.constants.start_up
         return np.asarray(total + start)
+
+    def hbm_seconds(self, work: Work) -> tuple[Floats, Floats]:
+        """What the bytes of its products, and of its vector work, take of all of HBM."""
+        products, lanes = np.zeros(len(self._array)), np.zeros(len(self._array))
+        for p in work.products:
+            products = products + self._product(self.constants.packed(p))[1]
+        if work.lanes is not None:
+            lanes = self._vector(work.lanes)[2]
+        shares = self.constants.hbm_share, self.constants.vector_hbm_share
+        return products / (shares[0] * self._hbm_bandwidth), lanes / (
+            shares[1] * self._hbm_bandwidth
+        )
 
     def joules(self, work: Work) -> Floats:
         """Joules of a work on every chip."""

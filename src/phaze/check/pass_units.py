@@ -8,11 +8,15 @@ and read what the last products before it read. What a unit takes: :mod:`.passes
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .graphs import Pass
-from .orders import led_to
+from .orders import UnitOrder, led_to
 from .passes import CutCollective, Exchanging, TimedPass
 from .queues import Queues
+from .schedules import core_schedules
+from .slots import KINDS, RULES
+from .stack import Stack
 from .works import EXCHANGES, Operator
 
 Edges = Sequence[tuple[int, int]]
@@ -179,18 +183,19 @@ def _exchanges(
     return exchanges
 
 
-def _queues(own: Pass, units: _Units) -> Queues:
-    """The units of a pass as queues."""
-    count, cores, network, before = len(units.places), [], [], [0] * len(units.places)
+def _order(own: Pass, units: _Units) -> UnitOrder:
+    """What the units of a pass hold, and what must end before each."""
+    count = len(units.places)
+    kinds, network, before = list[tuple[str, ...]](), list[bool](), [0] * count
     for places in units.places:
-        kinds = {own.works[place].core for place in places}
-        cores.append(bool(kinds - {"none", "network"}))
-        network.append("network" in kinds)
+        cores = {own.works[place].core for place in places}
+        kinds.append(tuple(kind for kind in KINDS if {kind, "both"} & cores))
+        network.append("network" in cores)
     for first, reached in enumerate(led_to(count, units.edges)):
         for then in range(count):
             if then != first and reached >> then & 1:
                 before[then] |= 1 << first
-    return Queues(tuple(cores), tuple(network), tuple(before))
+    return UnitOrder(tuple(kinds), tuple(network), tuple(before))
 
 
 def _launched(op: Operator) -> int:
@@ -200,27 +205,31 @@ def _launched(op: Operator) -> int:
     )
 
 
-def timed(
-    own: Pass, rule: str, pieces: bool, backward: bool, host_s: float, exchanging: Exchanging
-) -> TimedPass:
-    """A fused pass under the rule serial, companions or links; ``pieces``: the stack cuts
-    collectives."""
-    companions_rule, links = rule == "companions", rule == "links"
+def timed(own: Pass, stack: Stack, backward: bool, multipliers: Sequence[Any] = ()) -> TimedPass:
+    """A fused pass as a stack runs it; ``multipliers`` that a certificate has of its schedules."""
+    rule = RULES[stack.rule]
     edges = [(before, place) for place, waits in enumerate(own.waits) for before in sorted(waits)]
-    hides = backward and companions_rule
+    hides = backward and rule.named
     companions = dict[int, tuple[int, ...]]()
-    if hides or pieces:
-        companions = _companions(own, edges, pieces, hides or (links and backward))
+    if hides or stack.pieces:
+        beside_weights = hides or (backward and not rule.alone)
+        companions = _companions(own, edges, stack.pieces, beside_weights)
     cuts = _rings(own)
-    if pieces:
-        cuts = [*_cuts(own, companions, companions_rule), *cuts]
+    if stack.pieces:
+        cuts = [*_cuts(own, companions, rule.named), *cuts]
     units = _units_of(len(own.operators), edges, cuts)
     inside = []
     for places in units.places:
         inside.append((places, tuple(cut for cut in cuts if cut.place in places)))
-    host = host_s * sum(_launched(op) for op in own.operators)
-    if links:
-        return TimedPass(own, tuple(inside), (), host, queues=_queues(own, units))
-    named = _named(units, companions) if hides and not pieces else {}
-    exchanges = _exchanges(own, edges, units, exchanging)
-    return TimedPass(own, tuple(inside), tuple(named.items()), host, exchanging, tuple(exchanges))
+    host = stack.host * sum(_launched(op) for op in own.operators)
+    order = _order(own, units)
+    if rule.one_core:
+        placed = core_schedules(order, rule, multipliers)
+        return TimedPass(own, tuple(inside), (), host, placed=placed)
+    if not (rule.queue or rule.named):
+        return TimedPass(own, tuple(inside), (), host, queues=Queues(order))
+    named = _named(units, companions) if hides and not stack.pieces else {}
+    exchanges = _exchanges(own, edges, units, stack.exchanging)
+    return TimedPass(
+        own, tuple(inside), tuple(named.items()), host, stack.exchanging, tuple(exchanges)
+    )

@@ -1,10 +1,10 @@
-"""The seconds of a pass by its schedule rule: serial and companions are a formula, links and icml24
-a schedule or what none undercuts (docs/schedule.md, docs/cost.md).
+"""The seconds of a pass by its schedule rule: serial and companions are a formula, links, icml24
+and overlap a schedule or what none undercuts (docs/schedule.md, docs/cost.md).
 
-Under icml24 schedules place operators on cores (:class:`.schedules.CoreSchedules`). Under the
-others they run one after another, so a pass takes the sum of its units. A collective c that a stack
-cuts into n pieces (n ranks) is one unit with the products p beside it and all that lies between
-them (:mod:`.pass_units`):
+Schedules of icml24 and overlap place units on cores (:class:`.schedules.CoreSchedules`), those of
+links put them into a queue (:class:`.queues.Queues`). Else they run one after another, so a pass
+takes the sum of its units. A collective c that a stack cuts into n pieces (n ranks) is one unit
+with the products p beside it and all that lies between them (:mod:`.pass_units`):
 
     max(c, p) + min(c, p) / n + what lies between
 
@@ -36,14 +36,16 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True, slots=True)
 class WorkSeconds:
     """Seconds of works on some chips, spread over all cores and, where schedules place operators,
-    on one; how many cores of each kind the chips have; ``paths``: whether bounds of schedules may
-    take the dearest step."""
+    on one; where they share HBM, of their bytes at its whole bandwidth; how many cores of each kind
+    the chips have; ``effort``: whether components of schedules are searched, 0 not, 1 by ideals, 2
+    by all that can start next."""
 
     spread: Mapping[Work, Floats]
     one: Mapping[Work, Floats]
+    hbm: Mapping[Work, Floats]
     cores: Mapping[str, Floats]
     chips: int
-    paths: bool = False
+    effort: int = 0
 
     def taken(self, index: NDArray[np.int64]) -> "WorkSeconds":
         """On some of the chips."""
@@ -51,14 +53,17 @@ class WorkSeconds:
             return self
         spread = {work: seconds[index] for work, seconds in self.spread.items()}
         one = {work: seconds[index] for work, seconds in self.one.items()}
+        hbm = {work: seconds[index] for work, seconds in self.hbm.items()}
         cores = {kind: count[index] for kind, count in self.cores.items()}
-        return WorkSeconds(spread, one, cores, len(index), self.paths)
+        return WorkSeconds(spread, one, hbm, cores, len(index), self.effort)
 
     def rows(self, works: Sequence[Work], seconds: Mapping[Work, Floats]) -> Floats:
-        """[works, chips]."""
-        if not works:
-            return np.zeros((0, self.chips))
-        return np.stack([seconds[work] for work in works])
+        """[works, chips]; nothing where they are not known."""
+        rows = np.zeros((len(works), self.chips))
+        if seconds:
+            for place, work in enumerate(works):
+                rows[place] = seconds[work]
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ class Exchanging:
 class TimedPass:
     """A pass as units of places, each with what is cut inside it; ``beside``: units that a unit's
     collective hides, ``exchanges``: units of exchanges of experts with those of the shared experts
-    beside them; ``queues``: of the rule links, ``placed``: of the rule icml24."""
+    beside them; ``queues``: of the rule links, ``placed``: of those that place units on cores."""
 
     own: Pass
     units: tuple[tuple[tuple[int, ...], tuple[CutCollective, ...]], ...]
@@ -120,29 +125,35 @@ class TimedPass:
         return waits
 
     def _on_cores(self, times: WorkSeconds, waits: Floats) -> CoreSeconds:
-        works, wait = self.own.works, waits[:, None]
-        one, spread = times.rows(works, times.one), times.rows(works, times.spread)
-        return CoreSeconds(one + wait, spread + wait, times.cores)
+        """Units: a work alone has one core or all, several in pieces have one way to run."""
+        one, hbm = (times.rows(self.own.works, rows) for rows in (times.one, times.hbm))
+        spread = np.array(self._units(times.rows(self.own.works, times.spread), waits))
+        alone, moved = spread.copy(), np.zeros_like(spread)
+        for number, (places, cuts) in enumerate(self.units):
+            if len(places) == 1 and not cuts:
+                alone[number] = one[places[0]] + waits[places[0]]
+            moved[number] = hbm[list(places)].sum(axis=0)
+        return CoreSeconds(alone, spread, moved, times.cores)
 
     def answered(self, times: WorkSeconds, waits: Floats, slots: Any, where: str) -> Floats:
         """Seconds on one chip as an answer's schedule has it, which is checked."""
+        if not self.own.works or (self.placed is None and self.queues is None):
+            require(slots == [], f"{where}: there is nothing to schedule")
+            return self.seconds(times.rows(self.own.works, times.spread), waits)
         if self.placed is not None:
-            return np.array([self.placed.makespan(slots, self._on_cores(times, waits), where)])
-        return self.scheduled(times.rows(self.own.works, times.spread), waits, slots, where)
+            makespan = self.placed.makespan(slots, self._on_cores(times, waits), where)
+            return self._with_host(np.array([makespan]))
+        assert self.queues is not None
+        spread = times.rows(self.own.works, times.spread)
+        units = np.array(self._units(spread, waits))[:, 0]
+        return self._with_host(np.array([self.queues.makespan(slots, units, where)]))
 
     def least(self, times: WorkSeconds, waits: Floats) -> Floats:
         """Seconds on every chip, or what no schedule undercuts."""
-        if self.placed is not None:
-            return self.placed.least(self._on_cores(times, waits), times.paths)
+        if self.placed is not None and self.own.works:
+            least = self.placed.least(self._on_cores(times, waits), times.effort)
+            return self._with_host(least)
         return self.seconds(times.rows(self.own.works, times.spread), waits)
-
-    def scheduled(self, spread: Floats, waits: Floats, starts: Any, where: str) -> Floats:
-        """Seconds on one chip as a schedule of units has it; none where a formula gives them."""
-        if self.queues is None or not len(self.own.works):
-            require(starts == [], f"{where}: there is nothing to schedule")
-            return self.seconds(spread, waits)
-        units = np.array(self._units(spread, waits))[:, 0]
-        return self._with_host(np.array([self.queues.makespan(starts, units, where)]))
 
     def _with_host(self, device: Floats) -> Floats:
         return np.asarray(device if self.host == 0 else (device**3 + self.host**3) ** (1 / 3))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .closed_sets import StageSets, is_chain, stage_sets
-from .families import Family
+from .families import PUBLISHED, Family
 from .job import (
     Job,
     Shape,
@@ -177,6 +177,15 @@ class PlanSpace:
     def microbatches(self) -> int:
         return self.job.microbatches(self.graph.microbatch)
 
+    @property
+    def ends_alone(self) -> bool:
+        """Whether replicas change nothing but the end of a batch, which is that of the first stage
+        over one link: no transfers, bytes or microbatches in flight."""
+        stack = self.job.stack
+        published = stack.families == (PUBLISHED,)
+        alike = self.graph.group == 1 and set(self.zeros) == {0}
+        return stack.flat and published and alike
+
     def least_devices(self, stages: int, unsplit: int) -> int:
         """Devices of a replica of so many stages, of which so many take one device."""
         return self.graph.width * (stages - unsplit) + unsplit
@@ -188,21 +197,18 @@ class PlanSpace:
     def rows(self, seconds: float, longest: float, goal: float) -> Iterator[Row]:
         """Rows that a chip with these seconds of all layers and of the longest may bring below the
         goal."""
-        total, blocks = self.microbatches, sum(self.graph.block)
+        total = self.microbatches
         # ZeRO 1 needs no more memory and no more time than ZeRO 0: weights are sent in no more
         # bytes than gradients.
         apart = self.graph.low > self.job.held.wire or self.shard > 0
         zeros = [zero for zero in self.zeros if zero or 1 not in self.zeros or apart]
+        orders = ("",) if self.job.stack.arriving else ORDERS
         for family in allowed_families(self.graph, self.job):
-            chunks = family.chunks
-            deepest = len(self.graph.calls)
-            if chunks > 1:
-                deepest = blocks // chunks if blocks % chunks == 0 else 0
-            for stages in range(1, (min(1, deepest) if family.alone else deepest) + 1):
+            for stages in range(1, self._deepest(family) + 1):
                 most = self.most_replicas(stages, min(self.parts.unsplit, stages))
                 while most >= 1:
                     rounds = -(-total // most)
-                    fewest = 1 if self.job.stack.flat else -(-total // rounds)
+                    fewest = 1 if self.ends_alone else -(-total // rounds)
                     filled = 0.0 if family.split else family.share(stages) * seconds
                     if (
                         family.laps(rounds, stages) * max(seconds / stages, longest) + filled
@@ -211,8 +217,26 @@ class PlanSpace:
                         break
                     if family.runs(rounds, stages):
                         for zero in zeros:
-                            yield Row(stages, family, rounds, fewest, most, zero, total)
+                            yield Row(stages, family, rounds, fewest, most, zero, total, orders)
                     most = fewest - 1
+
+    def roomiest_rows(self) -> Iterator[Row]:
+        """The rows with the most replicas, whether a family runs so few microbatches or not."""
+        total = self.microbatches
+        orders = ("",) if self.job.stack.arriving else ORDERS
+        for family in allowed_families(self.graph, self.job):
+            for stages in range(1, self._deepest(family) + 1):
+                most = self.most_replicas(stages, min(self.parts.unsplit, stages))
+                for zero in self.zeros if most else ():
+                    yield Row(stages, family, -(-total // most), most, most, zero, total, orders)
+
+    def _deepest(self, family: Family) -> int:
+        """The most stages of a family."""
+        blocks, chunks = sum(self.graph.block), family.chunks
+        deepest = len(self.graph.calls)
+        if chunks > 1:
+            deepest = blocks // chunks if blocks % chunks == 0 else 0
+        return min(1, deepest) if family.alone else deepest
 
     def modes_at(self, family: Family, number: int) -> tuple[int, ...]:
         """The modes that the stage of a number from the end may run in."""

@@ -38,9 +38,6 @@ def prove_plan(
         memories[0] == problem["chip"]["hbm"]["size_bytes"], "hbm_bytes: they are not the chip's"
     )
     table = tables[0]
-    cover(
-        table["training"]["machine"]["stack"]["stages"] == "layers", "plans under the rules icml24"
-    )
     require_restrictions(table, problem.get("restricted", {}))
     chip, fan_out, constants = given_chip(
         problem["chip"], constants_of(table["training"]["constants"])

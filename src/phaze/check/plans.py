@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -223,16 +224,16 @@ def sent_behind(
     return np.asarray(waited), np.asarray((1 - shown) * np.minimum(work, sent))
 
 
-def reduced_layers(graph: PlanGraph) -> list[int]:
+def reduced_layers(graph: PlanGraph, job: Job) -> list[int]:
     """The layers in which a reduction is counted: a block, or the mean of all."""
-    if graph.equal:
+    if graph.equal and not job.stack.all_recompute:
         return [graph.calls[graph.block.index(True)]]
     return list(graph.calls)
 
 
 def reduced_bytes(graph: PlanGraph, job: Job) -> tuple[float, float]:
     """Bytes of parameters of such a layer, and those of experts among them."""
-    layers = [graph.layers[kind] for kind in reduced_layers(graph)]
+    layers = [graph.layers[kind] for kind in reduced_layers(graph, job)]
     parameters = sum(layer.parameters for layer in layers) / len(layers)
     experts = sum(layer.experts for layer in layers) / len(layers)
     return job.held.sent * parameters, job.held.sent * experts
@@ -240,9 +241,10 @@ def reduced_bytes(graph: PlanGraph, job: Job) -> tuple[float, float]:
 
 def reduced_block(graph: PlanGraph, job: Job, seconds: LayerSeconds) -> tuple[float, float, float]:
     """Bytes, those of experts among them, and backward seconds of such a layer on one chip."""
-    kinds = reduced_layers(graph)
+    kinds = reduced_layers(graph, job)
     behind = sum(float(seconds.backward[kind, 0]) for kind in kinds) / len(kinds)
-    return *reduced_bytes(graph, job), behind
+    # The longer a backward pass, the more it hides: a bound of one hides no less than all.
+    return *reduced_bytes(graph, job), behind if seconds.exact else inf
 
 
 def gathered(graph: PlanGraph, job: Job, shape: Shape) -> tuple[Floats, Floats]:
@@ -317,4 +319,5 @@ def stepped_parameters(
 
 def allowed_families(graph: PlanGraph, job: Job) -> list[Family]:
     """Families that plans may have."""
-    return families_of(job.stack.families, sum(graph.block) if graph.equal else 0, job.chunks)
+    in_chunks = graph.equal and not job.stack.all_recompute
+    return families_of(job.stack.families, sum(graph.block) if in_chunks else 0, job.chunks)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .orders import in_series
+from .orders import UnitOrder
 from .reading import listed, number
 from .slots import KINDS, RULES, Run, Runs, length_of
 
@@ -27,60 +27,48 @@ is lower."""
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """The units of a pass: whether each holds cores and the network, and the bits of all that must
-    end before it."""
+    """The units of a pass in one queue with the network beside it."""
 
-    cores: tuple[bool, ...]
-    network: tuple[bool, ...]
-    before: tuple[int, ...]
-
-    def _components(self) -> list[list[int]]:
-        """Units that hold anything, all of one component before all of the next."""
-        busy = [unit for unit in range(len(self.cores)) if self.cores[unit] or self.network[unit]]
-        busy.sort(key=lambda unit: self.before[unit].bit_count())
-        return in_series(busy, self.before)
+    order: UnitOrder
 
     def _sets(self, part: Sequence[int]) -> list[list[int]]:
         """Sets of units of a component of which no two run at once."""
-        alone = [unit for unit in part if self.cores[unit] and self.network[unit]]
-        own = [unit for unit in part if self.network[unit] and not self.cores[unit]][
-            :MOST_COLLECTIVES
-        ]
-        queue = [unit for unit in part if self.cores[unit] and not self.network[unit]]
-        found = []
-        for chosen in range(1 << len(own)):
-            some = [unit for bit, unit in enumerate(own) if chosen >> bit & 1]
-            apart = [unit for unit in queue if all(self._ordered(unit, other) for other in some)]
-            found.append([*alone, *some, *apart])
-        return found
-
-    def _ordered(self, a: int, b: int) -> bool:
-        return bool(self.before[a] >> b & 1 or self.before[b] >> a & 1)
+        order = self.order
+        both = [unit for unit in part if order.kinds[unit] and order.network[unit]]
+        sent = [unit for unit in part if not order.kinds[unit]][:MOST_COLLECTIVES]
+        queue = [unit for unit in part if not order.network[unit]]
+        sets = []
+        for chosen in range(1 << len(sent)):
+            some = [unit for bit, unit in enumerate(sent) if chosen >> bit & 1]
+            rest = [unit for unit in queue if all(order.ordered(unit, other) for other in some)]
+            sets.append([*both, *some, *rest])
+        return sets
 
     def least(self, seconds: Floats) -> Floats:
         """What no schedule undercuts, from the seconds of units [units, chips]."""
         total = np.zeros(seconds.shape[1])
-        for part in self._components():
-            total = total + np.max([seconds[own].sum(axis=0) for own in self._sets(part)], axis=0)
+        for part in self.order.components():
+            sums = [seconds[members].sum(axis=0) for members in self._sets(part)]
+            total = total + np.max(sums, axis=0)
         return total
 
     def makespan(self, starts: Any, seconds: Floats, where: str) -> float:
         """The length of a schedule on one chip, from the start of every unit, after every rule has
         been checked."""
-        runs = list[Run]()
-        for unit, row in enumerate(listed(starts, where, len(self.cores))):
+        order, runs = self.order, list[Run]()
+        for unit, row in enumerate(listed(starts, where, len(order.kinds))):
             start, length = number(row, f"{where}[{unit}]"), float(seconds[unit])
-            uses = KINDS if self.cores[unit] else ()
+            uses = KINDS if order.kinds[unit] else ()
             runs.append(
                 Run(
-                    str(unit), uses, self.network[unit], length, length, start, start + length, True
+                    str(unit),
+                    uses,
+                    order.network[unit],
+                    length,
+                    length,
+                    start,
+                    start + length,
+                    True,
                 )
             )
-        count = len(runs)
-        edges = [
-            (other, unit)
-            for unit in range(count)
-            for other in range(count)
-            if self.before[unit] >> other & 1
-        ]
-        return length_of(Runs(RULES["links"], {}, runs, edges), where)
+        return length_of(Runs(RULES["links"], {}, runs, order.edges()), where)

@@ -191,7 +191,10 @@ def row_costs(
     shown = family.shown(job.stack.overlapped, row.rounds, stages)
     whole = filled - 2 * (1 - shown) * (around + inner)
     if family.split:
-        known = "nothing" if not times.exact else "but moves" if row.zero < 2 else "but more"
+        known = "but moves" if row.zero < 2 else "but more"
+        # What arrives while a stage runs goes to either pass in other parts.
+        if job.stack.arriving or not times.exact:
+            known = "nothing"
         inputs = backward - sums.weight
         filled = family.least_filled(forward + moved, inputs + moved, sums.weight, stages, known)
     nothing = np.zeros(both.shape[1])

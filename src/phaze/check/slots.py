@@ -42,7 +42,8 @@ class Rule:
     """What may run at the same time: ``queue``: nothing; ``one_core``: operators may run on one
     core; ``alone``: a spread operator, and a collective, run beside nothing; ``own_kinds``: a
     spread operator has its kinds of core to itself, else all; ``named``: a collective runs beside
-    what names it alone; ``hbm``: HBM is shared."""
+    what names it alone; ``hbm``: HBM is shared;
+    ``paired``: a spread operator of both kinds works on as many cores of each."""
 
     queue: bool = False
     one_core: bool = False
@@ -50,13 +51,14 @@ class Rule:
     own_kinds: bool = False
     named: bool = False
     hbm: bool = False
+    paired: bool = False
 
 
 RULES = MappingProxyType({
     "serial": Rule(queue=True, alone=True),
     "companions": Rule(named=True),
     "links": Rule(),
-    "icml24": Rule(one_core=True, alone=True),
+    "icml24": Rule(one_core=True, alone=True, paired=True),
     "overlap": Rule(one_core=True, own_kinds=True, hbm=True),
 })  # fmt: skip
 

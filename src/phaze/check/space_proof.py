@@ -27,6 +27,10 @@ Solver = Callable[[int], Sequence[float]]
 """The batch times of all models on a chip, by a solver of the caller's own: what he trusts it with
 is his affair."""
 LENT = "the caller's own solver"
+SEARCHED = "schedules"
+"""The step whose place such a solver takes, but on the chip that looks best and on a few."""
+FEW = 4
+"""Chips that are searched although a solver is lent: seconds each."""
 
 
 @dataclass(slots=True)
@@ -149,7 +153,9 @@ def prove(
         best = int(np.argmin(mean.score(state.lows())))
         last = _most_promising(state, best, goals[1], solver)
         counted.add({last: left - len(state.left())})
-    state.close(steps[1:2] if quick else steps[1:], counted, watch, "chips")
+    state.close(_further(steps, quick, solver), counted, watch, "chips")
+    if not quick and len(state.left()) <= FEW:
+        state.close([step for step in steps if step == SEARCHED], counted, watch, "chips")
     rest = state.left()
     if solver is not None and not quick and len(rest):
         watch(f"{LENT}: {len(rest):,} chips")
@@ -165,6 +171,14 @@ def prove(
             space.chips.words(int(rest[worst])),
         )
     return counted
+
+
+def _further(steps: Sequence[str], quick: bool, solver: Solver | None) -> Sequence[str]:
+    """The steps of all chips after the first: the last one searches schedules chip by chip, in
+    place of which a solver may be lent."""
+    if quick:
+        return steps[1:2]
+    return [step for step in steps[1:] if step != SEARCHED or solver is None]
 
 
 def least_times(

@@ -1,6 +1,6 @@
 """The software stack of a job, read strictly: what this checker does not know is not covered.
 
-The rules of the ICML 2024 paper (``stages = "icml24"``) are values of the same stack.
+Every key is a value of its own: those of the ICML 2024 paper go with any of the others.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Any
 
 from .families import PUBLISHED, SPLIT
 from .passes import Exchanging
-from .reading import cover, listed, number, whole
+from .reading import cover, listed, number, require, whole
 from .recompute import Keeping
 
 KNOWN = frozenset({
@@ -37,19 +37,21 @@ TRAINING = frozenset({
 """What a job may say."""
 AS_TRACED = Keeping("trace", None, "scores", (), ())
 NOTHING_HIDDEN = Exchanging()
+ON_CORES = ("icml24", "overlap")
+"""Rules whose schedules place operators on cores."""
 LAUNCHES_A_CHUNK = 2.0
 """A receive before a chunk, and a send after it."""
 PAPER = "icml24"
-PAPER_KEYS: Mapping[str, Any] = MappingProxyType({
-    "schedule": PAPER, "stages": PAPER, "pipeline": PAPER, "synchronisation": "first",
-    "host_s": 0.0,
-    "softmax_matrices": 1, "hides_tensor_collectives": False, "hidden_synchronisation": 0.0,
-    "optimizer_traffic_bytes": 0.0, "accumulation_inside": 2.0, "accumulation_apart": 0.0,
-    "piecewise_collectives": False, "saves": "trace", "logit_bytes": None,
-    "gradient_buffer_bytes": 0.0, "state": None,
+CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "schedule": ("serial", "companions", "links", "overlap", PAPER),
+    "stages": ("layers", PAPER),
+    "pipeline": ("1f1b", PAPER),
+    "synchronisation": ("share", "layers", "first"),
+    "prefetch": ("stage", "layer"),
+    "saves": ("trace", "kernels", "mincut"),
+    "selective": ("scores", "operators"),
 })  # fmt: skip
-"""What a stack of the paper's rules says; with any other value it would be a mixture of two sets of
-rules."""
+"""The words that a key may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +69,14 @@ class Stack:
     of pipelines, where transfers of several chunks are ``overlapped``; ``paired``: gathers of ZeRO
     run a layer ahead, so that two are held at once.
 
-    Paper: ``arriving``: edges of a stage arrive while it runs, over a flat ``link`` (infinite:
-    there is none); ``first_end``: the end of a batch is that of the first stage; ``unsplit``: a
-    stage without a sharded layer takes one device; ``last_recomputes``: whether the last stage may;
-    ``all_recompute``: every layer does, not blocks alone, and by halves there is no mode; ``ties``:
-    parameters that calls share are summed and held once.
+    ``first_end``: the end of a batch is that of the first stage, over a ``link`` where all devices
+    share one (infinite: there is none).
+
+    Stages of the paper: ``arriving``: their edges arrive while they run, over the link; ``unsplit``:
+    a stage without a sharded layer takes one device; ``last_recomputes``: whether the last stage
+    may; ``all_recompute``: every layer does, not blocks alone, there is no mode by halves, and none
+    of the layers stands out as a block; ``ties``: parameters that calls share are summed and held
+    once.
     """
 
     keeping: Keeping = AS_TRACED
@@ -102,14 +107,18 @@ class Stack:
 
     @property
     def flat(self) -> bool:
-        """Whether all devices share one link and the first stage ends a batch: replicas change
-        nothing but that end."""
+        """Whether the first stage ends a batch, over the one link that all devices share."""
         return self.first_end and isfinite(self.link)
 
     @property
     def schedules(self) -> bool:
         """Whether passes are schedules, which an answer states, and no formula."""
-        return self.rule in ("links", PAPER)
+        return self.rule in ("links", *ON_CORES)
+
+    @property
+    def on_cores(self) -> bool:
+        """Whether schedules place operators on cores."""
+        return self.rule in ON_CORES
 
     @property
     def splits(self) -> bool:
@@ -122,56 +131,35 @@ class Stack:
         return LAUNCHES_A_CHUNK * self.host
 
 
-def paper_stack(reserve: float, link: float) -> Stack:
-    """The rules of the ICML 2024 paper, all devices on one link."""
-    return Stack(
-        rule=PAPER,
-        inside=PAPER_KEYS["accumulation_inside"],
-        reserve=reserve,
-        families=(PUBLISHED,),
-        arriving=True,
-        link=link,
-        first_end=True,
-        unsplit=True,
-        last_recomputes=False,
-        all_recompute=True,
-        ties=False,
-    )
-
-
-def stack_of(table: Mapping[str, Any], link: float) -> Stack:
-    """The stack of a machine whose innermost level has this link."""
+def stack_of(table: Mapping[str, Any], bandwidth: float, levels: int) -> Stack:
+    """The stack of a machine of so many levels, of whose innermost one this is the bandwidth."""
     more = sorted(set(table) - KNOWN)
     cover(not more, f"the key {more[0] if more else ''}, which this checker does not know")
-    if PAPER in (table["stages"], table["pipeline"]):
-        for key, fixed in PAPER_KEYS.items():
-            cover(table[key] == fixed, f"stack.{key} = {table[key]!r}")
-        return paper_stack(number(table["reserve_bytes"], "reserve_bytes"), link)
-    cover(
-        table["schedule"] in ("serial", "companions", "links"),
-        f"stack.schedule = {table['schedule']!r}",
-    )
-    cover(table["stages"] == "layers", f"stack.stages = {table['stages']!r}")
-    cover(PUBLISHED not in table["families"], "the published pipeline under other rules")
-    cover(table["pipeline"] == "1f1b", f"stack.pipeline = {table['pipeline']!r}")
-    cover(
-        table["synchronisation"] in ("share", "layers"),
-        f"stack.synchronisation = {table['synchronisation']!r}",
-    )
-    cover(table["prefetch"] in ("stage", "layer"), f"stack.prefetch = {table['prefetch']!r}")
-    logits, offload = table["logit_bytes"], table["hidden_offload"]
-    keeping = Keeping(
-        str(table["saves"]), None if logits is None else number(logits, "logit_bytes"),
-        str(table["selective"]),
-        tuple(map(str, listed(table["recompute_modules"], "recompute_modules"))),
-        tuple(map(str, listed(table["recompute_named"], "recompute_named"))),
-    )  # fmt: skip
-    rule = str(table["schedule"])
-    rule = "companions" if rule == "serial" and table["hides_tensor_collectives"] is True else rule
+    for key, choices in CHOICES.items():
+        cover(table[key] in choices, f"stack.{key} = {table[key]!r}")
 
     def value(name: str, most: float = 1e300) -> float:
         return number(table[name], f"stack.{name}", 0, most)
 
+    arriving = table["stages"] == PAPER
+    first_end = table["synchronisation"] == "first"
+    require(
+        not arriving or levels == 1, "stack.stages: edges arrive over one link, and there are more"
+    )
+    logits = table["logit_bytes"]
+    offload = table["hidden_offload"]
+    keeping = Keeping(
+        str(table["saves"]),
+        None if logits is None else value("logit_bytes"),
+        str(table["selective"]),
+        tuple(map(str, listed(table["recompute_modules"], "recompute_modules"))),
+        tuple(map(str, listed(table["recompute_named"], "recompute_named"))),
+    )
+    rule = str(table["schedule"])
+    if rule == "serial" and table["hides_tensor_collectives"] is True:
+        rule = "companions"
+    families = tuple(str(name) for name in listed(table["families"], "families"))
+    require(PUBLISHED not in families, "stack.families: the published pipeline is none of them")
     exchanging = Exchanging(
         value("hidden_exchange", 1),
         table["overlaps_shared_experts"] is True,
@@ -193,7 +181,14 @@ def stack_of(table: Mapping[str, Any], link: float) -> Stack:
         by_layer=table["synchronisation"] == "layers",
         reserve=value("reserve_bytes"),
         scatters=table["scatter_gather"] is True,
-        families=tuple(str(name) for name in listed(table["families"], "families")),
+        families=(PUBLISHED,) if table["pipeline"] == PAPER else families,
         overlapped=table["overlap_p2p"] is True,
         paired=table["prefetch"] == "layer",
+        arriving=arriving,
+        link=bandwidth if arriving or (first_end and levels == 1) else inf,
+        first_end=first_end,
+        unsplit=arriving,
+        last_recomputes=not arriving,
+        all_recompute=arriving,
+        ties=not arriving,
     )

@@ -89,7 +89,6 @@ class TracedLayer:
     experts: int
     trained: tuple[int, ...]
     saved: frozenset[int]
-    saved_bytes: int
     again: Trace
     inputs: frozenset[int]
     input_bytes: int
@@ -128,10 +127,9 @@ def _elements(parameters: Sequence[_Parameter], experts: bool = False) -> int:
     return sum(own.elements for own in parameters if own.expert or not experts)
 
 
-def _saved(table: Mapping[str, Any]) -> tuple[frozenset[int], int]:
-    """The tensors that a mode keeps, and their bytes: tensors may share what they lie in."""
-    saved = frozenset(whole(tensor, "saved") for tensor in listed(table["saved"], "saved"))
-    return saved, whole(table["saved_bytes"], "saved_bytes")
+def _saved(table: Mapping[str, Any]) -> frozenset[int]:
+    """The tensors that a mode keeps."""
+    return frozenset(whole(tensor, "saved") for tensor in listed(table["saved"], "saved"))
 
 
 def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
@@ -146,8 +144,6 @@ def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
     trained = [parameter for parameter in parameters if parameter.trained]
     frozen = [parameter for parameter in parameters if not parameter.trained]
     forward, rerun = trace_of(table["forward"]), table["selective"]["rerun"]
-    saved, saved_bytes = _saved(table["none"])
-    inputs, input_bytes = _saved(table["full"])
     return TracedLayer(
         name=str(table["name"]),
         tensors=tensors,
@@ -157,11 +153,10 @@ def traced_layer(table: Mapping[str, Any]) -> TracedLayer:
         parameters=_elements(trained),
         experts=_elements(trained, experts=True),
         trained=tuple(parameter.elements for parameter in trained),
-        saved=saved,
-        saved_bytes=saved_bytes,
+        saved=_saved(table["none"]),
         again=forward if rerun == FORWARD else trace_of(rerun),
-        inputs=inputs,
-        input_bytes=input_bytes,
+        inputs=_saved(table["full"]),
+        input_bytes=whole(table["full"]["saved_bytes"], "saved_bytes"),
         output_bytes=whole(table["output_bytes"], "output_bytes"),
         sharded=table["sharded"] is True,
         frozen=_elements(frozen),

@@ -49,6 +49,7 @@ def repriced(document: Mapping[str, Any], headroom: float, where: str) -> dict[s
     )  # fmt: skip
     problem = rank_problem(placement_job, model, setting, families=(family,))
     degrees = (model.tensor * model.context, len(document["stages"]), int(document["data"]))
+    (family,) = problem.rules.families
     shape = Shape(*degrees, document.get("order", ""), chunks, family.name)
     cuts = [StageCut(tuple(stage["layers"]), stage["recompute"]) for stage in document["stages"]]
     plan = price(problem, shape, cuts, NetworkPrices(setting.cluster, setting.basis))

@@ -4,16 +4,18 @@ code of their own.
     problem, graphs, cost_model   SHA-256 of the two files, and of the tables of the cost model
     best, gap, bound              the score, the share by which nothing is better, best (1 - gap)
     answer                        chip by axis values, memory; of each model graph, recompute,
-                                  replicas, stages, and the schedule of every pass of that graph: a
-                                  row [start, tensor core, vector core] for each operator, both null
-                                  where it is spread (rules icml24), or its start (rule links)
+                                  replicas, stages, unless stages, pipeline and ZeRO are the paper's
+                                  zero, order, family, chunks, and the schedule of every pass of
+                                  that graph: a row [start, tensor core, vector core] for each
+                                  operator, both null where it is spread (rules icml24 and overlap),
+                                  or its start (rule links)
     fusion                        by model, graph, layer and pass: the traced operators of each
                                   fused one, in order
     multipliers                   by model and graph rows [layer, pass, [chains with weights, shares
                                   of either kind]]
 
-:mod:`phaze.check` reads it, and nothing of a search or of its journal. Where it does not cover the
-rules yet, ``answer`` is null.
+:mod:`phaze.check` reads it, and nothing of a search or of its journal. Where the time was up and
+schedules are not at hand, ``answer`` is null.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,6 +30,7 @@ from phaze.evaluate.lowered_layer import LoweredLayer
 from phaze.evaluate.lowered_pass import LoweredPass
 from phaze.graph.opset import KINDS
 from phaze.schedule.problem import Schedule
+from phaze.schedule.rules import Rule
 from phaze.search.answer import BestDesign
 from phaze.search.certificate import Certificate
 from phaze.search.chips import SpaceChips
@@ -58,13 +61,16 @@ def cost_model() -> str:
 
 
 def fusion_of(tasks: Sequence[ModelTask]) -> list[list[list[list[list[list[int]]]]]]:
-    """Which traced operators are one, by model, graph, layer and pass: forward, backward, and where
+    """Which traced operators are one, by model, graph, layer and pass: forward, backward, where
     plans may recompute more than whole passes what selective, a trimmed full and every other mode
-    run again."""
+    run again, and the halves of a backward pass that runs apart."""
     return [
         [
             [
-                [[list(own) for own in one.members] for one in _listed(layer)]
+                [
+                    [list(members) for members in layer_pass.members]
+                    for layer_pass in _certified_passes(task, layer)
+                ]
                 for layer in graph.layers
             ]
             for graph in task.graphs
@@ -73,44 +79,38 @@ def fusion_of(tasks: Sequence[ModelTask]) -> list[list[list[list[list[list[int]]
     ]
 
 
-def _listed(layer: LoweredLayer) -> tuple[LoweredPass, ...]:
-    return (layer.forward, layer.backward) if layer.rule.paired else layer.passes
+def _certified_passes(task: ModelTask, layer: LoweredLayer) -> tuple[LoweredPass, ...]:
+    """The passes that a plan may run: where edges arrive inside stages these recompute whole passes
+    or nothing."""
+    if task.training.machine.stack.stages == "layers":
+        return layer.passes
+    return (layer.forward, layer.backward, *(layer.halves or ()))
 
 
-def _rows(schedule: Schedule) -> list[list[Any]]:
-    return [[slot.start_s, slot.tensor_core, slot.vector_core] for slot in schedule.slots]
+def _rows(schedule: Schedule | None, rule: Rule) -> list[Any]:
+    """When every unit starts, and on which cores where a rule places it on some."""
+    slots = () if schedule is None else schedule.slots
+    if rule.one_core:
+        return [[slot.start_s, slot.tensor_core, slot.vector_core] for slot in slots]
+    return [slot.start_s for slot in slots]
 
 
-def schedules_of(graph: RankGraph, solved: Sequence[Schedule]) -> list[list[list[Any]]] | None:
-    """The rows of both passes of every layer, from the schedules in the order in which layers and
-    passes were solved; None where some are missing."""
-    wanted, left = [], iter(solved)
+def schedules_of(
+    task: ModelTask, graph: RankGraph, solved: Sequence[Schedule]
+) -> list[list[list[Any]]] | None:
+    """The rows of every certified pass of every layer, from the schedules in the order in which
+    layers and passes were solved; None where some are missing."""
+    rows, left = list[list[list[Any]]](), iter(solved)
     for layer in graph.layers:
-        own = [
-            _rows(found) if one.works and (found := next(left, None)) is not None else []
-            for one in layer.passes
-        ]
-        if any(one.works and not rows for one, rows in zip(layer.passes, own, strict=True)):
-            return None
-        wanted.append(own[:2])
-    return wanted
-
-
-def starts_of(graph: RankGraph, solved: Sequence[Schedule]) -> list[list[list[float]]] | None:
-    """When every unit of every pass of every layer starts, from the schedules in the order in which
-    they were solved; None where some are missing."""
-    wanted, left = [], iter(solved)
-    for layer in graph.layers:
-        own = [next(left, None) if one.works else () for one in layer.passes]
-        if None in own:
-            return None
-        wanted.append(
-            [
-                [slot.start_s for slot in one.slots] if isinstance(one, Schedule) else []
-                for one in own
-            ]
-        )
-    return wanted
+        certified = {id(layer_pass) for layer_pass in _certified_passes(task, layer)}
+        rows.append([])
+        for layer_pass in layer.passes:
+            schedule = next(left, None) if layer_pass.works else None
+            if layer_pass.works and schedule is None:
+                return None
+            if id(layer_pass) in certified:
+                rows[-1].append(_rows(schedule, layer_pass.rule))
+    return rows
 
 
 def chip_of(opened: SpaceChips, number: int) -> dict[str, Any] | None:
@@ -126,32 +126,48 @@ def needs_schedules(task: ModelTask) -> bool:
     """Whether the checker needs schedules of an answer: where no formula gives what a pass
     takes."""
     rule = task.graphs[0].layers[0].rule
-    return rule.paired or not (rule.one_queue or rule.named_only or rule.one_core)
+    return not (rule.one_queue or rule.named_only)
+
+
+def _is_published(task: ModelTask) -> bool:
+    """Whether order, family and ZeRO of every plan are those of the paper."""
+    stack = task.training.machine.stack
+    return stack.stages == stack.pipeline == "icml24" and set(task.training.zeros) == {0}
 
 
 def model_witness(
     task: ModelTask, way: Configuration, solved: Sequence[Schedule], model: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """How the answer runs a model: under rules with a formula the plan, else its schedules too."""
-    plan, rule = model["plan"], task.graphs[way.graph].layers[0].rule
+    plan = model["plan"]
     stages = [[stage["layers"], stage["recompute"]] for stage in plan["stages"]]
-    found = {"graph": way.graph, "recompute": way.recompute, "data": plan["data"], "stages": stages}
-    if rule.paired:
-        rows = schedules_of(task.graphs[way.graph], solved)
-        return None if rows is None else {**found, "schedules": rows}
-    chunks = plan.get("chunks", 1)
-    family = plan.get("family", "1f1b" if chunks == 1 else "interleaved")
+    witness = {
+        "graph": way.graph,
+        "recompute": way.recompute,
+        "data": plan["data"],
+        "stages": stages,
+    }
     if task.training.shards != (0,):
-        found["shard"] = way.shard
-    found |= {"zero": model["zero"], "order": plan["order"], "family": family, "chunks": chunks}
-    if rule.one_queue or rule.named_only:
-        return found
-    starts = None if rule.one_core else starts_of(task.graphs[way.graph], solved)
-    return None if starts is None else {**found, "schedules": starts}
+        witness["shard"] = way.shard
+    if not _is_published(task):
+        chunks = plan.get("chunks", 1)
+        usual = "1f1b" if chunks == 1 else "interleaved"
+        if task.training.machine.stack.pipeline == "icml24":
+            usual = "icml24"
+        witness |= {
+            "zero": model["zero"],
+            "order": plan.get("order", ""),
+            "family": plan.get("family", usual),
+            "chunks": chunks,
+        }
+    if not needs_schedules(task):
+        return witness
+    schedules = schedules_of(task, task.graphs[way.graph], solved)
+    return None if schedules is None else {**witness, "schedules": schedules}
 
 
 def _answer(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[str, Any] | None:
-    """The witness of the answer, or None where the checker has no rules for it yet."""
+    """The witness of the answer, or None where its schedules are not at hand."""
     chip, rows = (
         chip_of(state.chips, best.chip),
         zip(
