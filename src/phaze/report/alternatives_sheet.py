@@ -50,7 +50,7 @@ def _stated_in_part(document: Mapping[str, Any], whole: Sequence[NamedPlan]) -> 
 
 
 def _row(plan: NamedPlan, left: str, best_s: float) -> list[Cell]:
-    """A plan: what it is, what it loses most by, step time and free memory; launch, rate, MFU."""
+    """A plan: what it is, what it loses most by, step time and free memory; rate, MFU, launch."""
     document, step_s = plan.document, float(plan.document["batch_s"])
     loss = str(plan.row.get("loses_by") or "")
     chosen = Choice(plan.name, CHOOSER, plan.key, badges(document))
@@ -61,9 +61,9 @@ def _row(plan: NamedPlan, left: str, best_s: float) -> list[Cell]:
         show(step_s, "s"),
         "best" if plan.key == "best" else f"{100 * (step_s / best_s - 1):+.1f} %",
         left or "-",
-        _launch_words(plan.row.get("launch") or {}),
         "-" if rate is None else digits(float(rate)),
         "-" if mfu is None else f"{100 * mfu:.1f} %",
+        _launch_words(plan.row.get("launch") or {}),
     ]
 
 
@@ -81,11 +81,13 @@ def alternatives_group(
     for plan, left in sorted(shown, key=lambda pair: float(pair[0].document["batch_s"])):
         tables[_launchable(plan.row)].append(_row(plan, left, best_s))
     rate = f"{unit_of(document)}/s a device"
-    columns = ("plan", "loses most by", "step", "vs best", "left", "launch", rate, "MFU")
+    columns = ("plan", "loses most by", "step", "vs best", "left", rate, "MFU", "launch")
     sections: list[Section] = []
     for launchable, title in ((True, ""), (False, "No framework here can launch these")):
         if tables[launchable]:
-            sections.append(Table(columns, tables[launchable], title, texts=2, narrow=ALONE))
+            sections.append(
+                Table(columns, tables[launchable], title, texts=2, end_texts=1, narrow=ALONE)
+            )
     caption = (
         "The best plan of each different choice, and what people usually run. Left: of a "
         "device's memory."
@@ -119,7 +121,7 @@ def _what_if_tables(document: Mapping[str, Any]) -> list[Section]:
             else:
                 rate = row["tokens_per_s_per_device"]
                 figures = (
-                    Number(f"{rate:,.4g}", rate),
+                    Number(digits(rate), rate),
                     f"{row['mfu']:.1%}",
                     Meter(rate / max(rates)),
                 )

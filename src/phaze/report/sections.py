@@ -103,9 +103,9 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; the first ``texts`` columns hold texts, the others numbers, which end at the
-    right. A long one is sorted by the column ``sorted_by`` at first, and shows ``narrow`` columns
-    alone where a phone has no room for more.
+    """Rows of cells; the first ``texts`` columns and the last ``end_texts`` hold texts, the others
+    numbers, which end at the right. A long one is sorted by the column ``sorted_by`` at first, and
+    shows ``narrow`` columns alone where a phone or a terminal has no room for more.
     """
 
     columns: Sequence[str]
@@ -114,8 +114,13 @@ class Table:
     caption: str = ""
     notes: Sequence[str] = ()
     texts: int = 1
+    end_texts: int = 0
     sorted_by: int | None = None
     narrow: int | None = None
+
+    def is_number(self, column: int) -> bool:
+        """Whether a column holds numbers."""
+        return self.texts <= column < len(self.columns) - self.end_texts
 
 
 @dataclass(frozen=True, slots=True)

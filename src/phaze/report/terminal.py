@@ -131,7 +131,8 @@ def _table(console: Console, section: Table) -> None:
     ]
     columns = [section.columns[number] for number in kept]
     rows = [[row[number] for number in kept] for row in shown]
-    console.print(table(columns, rows, sum(number < section.texts for number in kept)))
+    numbers = [section.is_number(number) for number in kept]
+    console.print(table(columns, rows, numbers))
     if len(shown) < count:
         paragraph(console, f"({len(shown)} of {count:,} rows are shown)")
 
@@ -143,7 +144,7 @@ def _grid(section: Figures | RunCost | FloorPlan) -> RichTable:
         case RunCost():
             return figures(section.figures)
         case FloorPlan():
-            return table(("part",), [(name,) for _, name in section.legend])
+            return table(("part",), [(name,) for _, name in section.legend], [False])
 
 
 def _inner(section: Group | Variants) -> Sections:
@@ -280,15 +281,16 @@ def _cell(cell: Cell) -> str:
             return escape(cell.text)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], texts: int = 1) -> RichTable:
-    """A table whose first ``texts`` columns hold texts and whose others hold numbers, which end at
-    the right."""
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[Cell]], numbers: Sequence[bool]
+) -> RichTable:
+    """A table whose columns hold texts, or ``numbers``, which end at the right."""
     drawn, cells = (
         RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold"),
         list(rows),
     )
     for index, name in enumerate(columns):
-        left = index < texts or any(isinstance(row[index], Meter) for row in cells)
+        left = not numbers[index] or any(isinstance(row[index], Meter) for row in cells)
         drawn.add_column(escape(name), justify="left" if left else "right", overflow="fold")
     for row in cells:
         drawn.add_row(*(_cell(cell) for cell in row))
