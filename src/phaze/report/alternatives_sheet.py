@@ -17,8 +17,8 @@ NO_WHAT_IF = (
 )
 CHOOSER = "plan"
 """What the choice of a plan switches: all variants of this name."""
-ALONE = 5
-"""Columns of a plan where there is no room for how it is launched and what it reaches."""
+FITTING = 5
+"""Columns that a terminal has room for: without rate, MFU and who launches a plan."""
 
 
 def _launch_words(launch: Mapping[str, Any]) -> str:
@@ -86,7 +86,7 @@ def alternatives_group(
     for launchable, title in ((True, ""), (False, "No framework here can launch these")):
         if tables[launchable]:
             sections.append(
-                Table(columns, tables[launchable], title, texts=2, end_texts=1, narrow=ALONE)
+                Table(columns, tables[launchable], title, texts=2, end_texts=1, on_terminal=FITTING)
             )
     caption = (
         "The best plan of each different choice, and what people usually run. Left: of a "

@@ -105,7 +105,8 @@ class Lead:
 class Table:
     """Rows of cells; the first ``texts`` columns and the last ``end_texts`` hold texts, the others
     numbers, which end at the right. A long one is sorted by the column ``sorted_by`` at first, and
-    shows ``narrow`` columns alone where a phone or a terminal has no room for more.
+    shows ``narrow`` columns alone where a phone has no room for more; the first ``on_terminal`` are
+    those that 80 characters have room for, where all fit a phone as cards.
     """
 
     columns: Sequence[str]
@@ -117,6 +118,7 @@ class Table:
     end_texts: int = 0
     sorted_by: int | None = None
     narrow: int | None = None
+    on_terminal: int | None = None
 
     def is_number(self, column: int) -> bool:
         """Whether a column holds numbers."""

@@ -126,7 +126,7 @@ def _table(console: Console, section: Table) -> None:
         shown = [section.rows[place] for place in sorted(places)]
     kept = [
         number
-        for number in range(section.narrow or len(section.columns))
+        for number in range(section.on_terminal or section.narrow or len(section.columns))
         if not (shown and isinstance(shown[0][number], Pin))
     ]
     columns = [section.columns[number] for number in kept]
