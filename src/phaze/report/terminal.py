@@ -131,8 +131,9 @@ def _table(console: Console, section: Table) -> None:
     ]
     columns = [section.columns[number] for number in kept]
     rows = [[row[number] for number in kept] for row in shown]
-    numbers = [section.is_number(number) for number in kept]
-    console.print(table(columns, rows, numbers))
+    texts = sum(number < section.texts for number in kept)
+    end_texts = sum(number >= len(section.columns) - section.end_texts for number in kept)
+    console.print(table(columns, rows, texts, end_texts))
     if len(shown) < count:
         paragraph(console, f"({len(shown)} of {count:,} rows are shown)")
 
@@ -144,7 +145,7 @@ def _grid(section: Figures | RunCost | FloorPlan) -> RichTable:
         case RunCost():
             return figures(section.figures)
         case FloorPlan():
-            return table(("part",), [(name,) for _, name in section.legend], [False])
+            return table(("part",), [(name,) for _, name in section.legend])
 
 
 def _inner(section: Group | Variants) -> Sections:
@@ -282,15 +283,20 @@ def _cell(cell: Cell) -> str:
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[Cell]], numbers: Sequence[bool]
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    texts: int = 1,
+    end_texts: int = 0,
 ) -> RichTable:
-    """A table whose columns hold texts, or ``numbers``, which end at the right."""
+    """A table whose first ``texts`` columns and last ``end_texts`` hold texts and whose others hold
+    numbers, which end at the right."""
     drawn, cells = (
         RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold"),
         list(rows),
     )
     for index, name in enumerate(columns):
-        left = not numbers[index] or any(isinstance(row[index], Meter) for row in cells)
+        is_text = index < texts or index >= len(columns) - end_texts
+        left = is_text or any(isinstance(row[index], Meter) for row in cells)
         drawn.add_column(escape(name), justify="left" if left else "right", overflow="fold")
     for row in cells:
         drawn.add_row(*(_cell(cell) for cell in row))
