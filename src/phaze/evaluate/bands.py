@@ -13,7 +13,7 @@ The kind of an answer is, in this order,
     stack      its family: a name without its release (megatron-core-24.07 is megatron-core)
 
 A kind that too few runs speak for has no band of its own, and the next wider one's holds: without
-the stack, with the layout alone, with the bits alone, then of the chip alone (:func:`wider`,
+the stack, with the layout alone, with the bits alone, then of the chip alone (:func:`wider_kinds`,
 :func:`band_of`). ``band`` is the b with which eight of ten held-back runs took between 1 - b and 1
 + b times what was predicted; ``ratios`` of memory are quantiles of measured over predicted, from
 which follows the chance that a plan fits (:func:`fits_probability`):
