@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from phaze.check.verdict import check
-from tests.check.cluster_forgeries import DESIGN, TRAINING
+from tests.check.cluster_forgeries import TRAINING
 from tests.check.forge import Papers
 from tests.check.forgeries import put
 
@@ -60,7 +60,6 @@ LISTED: dict[str, tuple[str, Change]] = {
         "of a space"
     ): ("clustered", _set(*TRAINING, "constants", "clock_hz", value=1e9)),
     "least regret where passes are schedules or more than time counts": ("good", _regret),
-    "base chips of several dies": ("clustered", _set(*DESIGN, "built", "dies", value=2)),
     "a budget that is a chip of clusters": ("clustered", _budget),
     (
         "fronts of two "

@@ -260,8 +260,9 @@ def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[Mo
             shard in (job.shards or (0,)),
             "configurations: they shard state over other ranks than shards",
         )
-        cover(
-            shard == 0 or graph.group == 1, "state sharded over some ranks with expert parallelism"
+        require(
+            shard == 0 or graph.group == 1,
+            "configurations: they shard state over some ranks beside shared experts",
         )
         cover(bool(zeros) and recompute in ("best", *graph.names), f"recompute {recompute}")
         ways.append(ModelConfiguration(number, recompute, zeros, shard))

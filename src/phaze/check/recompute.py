@@ -142,9 +142,6 @@ class Modes:
             if made:
                 kept = least_kept(self.flow, self._wanted - made, self._sources)
             return self._mode("selective", kept, again)
-        cover(
-            self.keeping.selective == "operators", f"stack.selective = {self.keeping.selective!r}"
-        )
         held, products = set(self.layer.inputs), 0
         for operator in self.layer.forward.operators:
             weighted = self.flow.weighted(operator)

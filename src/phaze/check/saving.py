@@ -22,7 +22,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
-from .reading import cover
 from .traced import Traced, TracedLayer
 
 ONCE = frozenset({"sort", "scatter", "gather", "embedding", "random", "dropout"})
@@ -145,7 +144,6 @@ def _widens(flow: Flow, operator: Traced, tensor: int) -> bool:
 
 def sources_of(flow: Flow, saves: str) -> frozenset[int]:
     """What is there anyway, before anything is recomputed."""
-    cover(saves in ("trace", "kernels", "mincut"), f"stack.saves = {saves!r}")
     if saves == "trace":
         return flow.inputs | frozenset(flow.writer)
     if saves == "mincut":
