@@ -31,6 +31,8 @@ EQUAL = f"{CORES}::test_equal_blocks_and_several_first_layers_are_bounded_as_pub
 DEGREES = f"{CORES}::test_the_best_number_of_replicas_is_found_however_long_they_synchronise"
 PASSES = f"{CHECK}test_pass_agreement.py"
 FORGERIES = f"{CHECK}test_forgeries.py"
+VALUES = f"{CHECK}test_values.py"
+OF_EVERY_KIND = "::test_a_run_of_every_kind_holds_and_changed_ones_do_not"
 BOXES = f"{CHECK}test_boxes.py::test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it"
 CLUSTER_BOXES = (
     f"{CHECK}test_cluster_boxes.py::test_no_chip_of_clusters_is_better_than_a_box_around_it"
@@ -432,6 +434,49 @@ MUTANTS = (
         "return {product for product in matrix - joined if inputs & reads[product]}",
         "return {product for product in matrix if inputs & reads[product]}",
         (PASSES,),
+    ),
+    # what runs take beside time
+    Mutant(
+        "silicon.py",
+        "filled = 0.0 * each if made.port_fills else joules.across",
+        "filled = 0.0 * each",
+        (f"{VALUES}{OF_EVERY_KIND}[joules]",),
+    ),
+    Mutant(
+        "plan_energy.py",
+        "        return FLAT_REDUCTION\n",
+        "        return 2 * gradient\n",
+        (f"{VALUES}{OF_EVERY_KIND}[dollars, published]",),
+    ),
+    Mutant(
+        "plan_energy.py",
+        "total += 2 * (len(tie.calls) - 1) * job.held.sent * tie.elements",
+        "total += (len(tie.calls) - 1) * job.held.sent * tie.elements",
+        (f"{VALUES}{OF_EVERY_KIND}[joules]",),
+    ),
+    Mutant(
+        "plan_bounds.py",
+        "np.where(below[number] & (bound > least), np.inf, bound)",
+        "np.where(below[number], np.inf, bound)",
+        (f"{VALUES}::test_no_other_chip_is_the_answer_where_joules_count",),
+    ),
+    Mutant(
+        "energy.py",
+        "np.where(self.open, self.seconds(rates, joules), 0.0).max(axis=0)",
+        "np.where(self.open, self.seconds(rates, joules), np.inf).min(axis=0)",
+        (f"{VALUES}{OF_EVERY_KIND}[seconds and joules]",),
+    ),
+    Mutant(
+        "fronts.py",
+        "above = (point[:, None] < corners).all(axis=0)",
+        "above = (point[:, None] < corners).any(axis=0)",
+        (f"{VALUES}::test_a_value_is_below_a_corner_where_no_design_covers_it",),
+    ),
+    Mutant(
+        "verdict.py",
+        "_prove_alone(run, grid, space, model, value * (1 - verdict.gap), lend)",
+        "_prove_alone(run, grid, space, model, 0.5 * value, lend)",
+        (f"{VALUES}{OF_EVERY_KIND}[regret and area]",),
     ),
     # claims
     Mutant(

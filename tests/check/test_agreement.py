@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 
 from phaze.check import mappings, products, slots, vectors, works
-from phaze.check.certified import plan_batch
+from phaze.check.certified import checked_plan, plan_batch
 from phaze.check.exact_cuts import ExactRows
 from phaze.check.families import PUBLISHED
 from phaze.check.formats import Held
 from phaze.check.job import Job
 from phaze.check.network import Level, Network
 from phaze.check.orders import UnitOrder
-from phaze.check.plan_bounds import least_batches
 from phaze.check.plan_classes import GraphParts, PlanSpace
 from phaze.check.plan_graph import LayerBytes, LayerSeconds, PlanGraph, StatedMode
 from phaze.check.reading import RefusedError
-from phaze.check.row_costs import Chipwise
 from phaze.check.schedules import CoreSchedules, CoreSeconds, core_schedules
 from phaze.check.stack import Stack
 from phaze.cost import mapping, vector
@@ -30,6 +28,7 @@ from phaze.placement.solve import fastest_plan
 from phaze.schedule.problem import KINDS, ScheduledOperator, ScheduleProblem
 from phaze.schedule.rules import RULE, Rules
 from phaze.schedule.solve import solve
+from tests.check.bounds import least_seconds, on_one_chip
 from tests.check.digests import tables
 
 NEVER = float("inf")
@@ -277,8 +276,8 @@ def _agrees(
     space = PlanSpace(GraphParts(graph, job), modes, (0,), hbm)
     nothing = np.zeros_like(forward)
     times = LayerSeconds(forward, backward, np.stack([nothing, forward]), nothing, True)
-    chips, known = Chipwise(times, np.full(1, np.inf), 0.0), np.zeros((1, 1))
-    bound = float(least_batches([space], chips, np.full(1, 1e12), known, True, ExactRows)[0, 0])
+    chip = on_one_chip(times)
+    bound = least_seconds([space], chip, 1e12, True, ExactRows)
     if found is None:
         assert bound >= 1e12
         return
@@ -286,15 +285,14 @@ def _agrees(
     assert abs(bound - batch_s) <= 1e-9 * batch_s, (graph, recompute)
     stages = [[list(stage.layers), stage.recompute] for stage in found.stages]
     plan = {"data": found.data, "stages": stages}
-    seconds = plan_batch(graph, job, plan, (recompute, (0,)), (hbm, np.inf), times)
+    checked = checked_plan(graph, job, plan, (recompute, (0,)))
+    seconds = plan_batch(graph, job, checked, (hbm, np.inf), times)
     assert abs(seconds - batch_s) <= 1e-9 * batch_s
-    goal = np.full(1, batch_s * float(rng.uniform(0.8, 1.2)))
-    for sharp, near in product((False, True), (goal, np.full(1, batch_s * (1 + 1e-6)))):
-        assert float(least_batches([space], chips, near, known, sharp)[0, 0]) <= batch_s * (
-            1 + 1e-9
-        )
-    below = float(least_batches([space], chips, goal, known, True, ExactRows)[0, 0])
-    assert (below < goal[0]) == (batch_s < goal[0]) or abs(batch_s - goal[0]) <= 1e-9 * batch_s
+    goal = batch_s * float(rng.uniform(0.8, 1.2))
+    for sharp, near in product((False, True), (goal, batch_s * (1 + 1e-6))):
+        assert least_seconds([space], chip, near, sharp) <= batch_s * (1 + 1e-9)
+    below = least_seconds([space], chip, goal, True, ExactRows)
+    assert (below < goal) == (batch_s < goal) or abs(batch_s - goal) <= 1e-9 * batch_s
 
 
 @pytest.mark.parametrize("count", [300, MANY])
@@ -339,12 +337,8 @@ def test_the_best_number_of_replicas_is_found_however_long_they_synchronise() ->
             batches.append(seconds * -(-batch // data) + 4.0 * 2.0 * size / 8.0 * (1 - 1 / data))
         half, nothing = np.full((1, 1), seconds / 2), np.zeros((1, 1))
         times = LayerSeconds(half, half, np.stack([nothing, half]), nothing, True)
-        space, chips = (
-            PlanSpace(GraphParts(graph, job), (0,), (0,), 1e9),
-            Chipwise(times, np.full(1, np.inf), 0.0),
-        )
-        goal = np.full(1, 2 * min(batches))
-        least = float(least_batches([space], chips, goal, nothing, True, ExactRows)[0, 0])
+        space = PlanSpace(GraphParts(graph, job), (0,), (0,), 1e9)
+        least = least_seconds([space], on_one_chip(times), 2 * min(batches), True, ExactRows)
         assert abs(least - min(batches)) <= 1e-9 * least
         between += 1 < int(np.argmin(batches)) + 1 < len(batches)
     assert between > 10

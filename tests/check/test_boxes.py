@@ -17,6 +17,7 @@ from phaze.check.means import mean_of
 from phaze.check.model import ChipCosts, Model, model_of
 from phaze.check.silicon import power_of
 from phaze.check.space import Grid, grid_of, space_of
+from phaze.check.space_proof import one_goal
 from phaze.check.verdict import check
 from tests.check.forge import Chooser, Papers
 from tests.conftest import Ran
@@ -35,8 +36,8 @@ def _model(papers: Papers) -> Model:
 def _walked(papers: Papers, model: Model, grid: Grid, goal: float) -> Walk:
     """A walk with the largest memory, whatever it costs."""
     mean, memories = mean_of(papers.problem), papers.problem["hbm_bytes"]
-    goals = lambda bottom: np.full(len(bottom), goal)  # noqa: E731
-    return walk([model], mean, grid, memories, goals, (), lambda _: None, len(memories) - 1)
+    goals = lambda bottom: one_goal(np.full(len(bottom), goal))  # noqa: E731
+    return walk([model], [mean], grid, memories, goals, (), lambda _: None, len(memories) - 1)
 
 
 def _columns(chips: Any) -> list[Any]:

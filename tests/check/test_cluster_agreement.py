@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from phaze.check import mappings, network, products, recompute, traced
-from phaze.check.certified import plan_batch
+from phaze.check.certified import checked_plan, plan_batch
 from phaze.check.exact_cuts import ExactRows
-from phaze.check.plan_bounds import least_batches, row_bound
+from phaze.check.plan_bounds import row_bound
 from phaze.check.plan_classes import GraphParts, PlanSpace
 from phaze.check.reading import NotCoveredError
-from phaze.check.row_costs import Chipwise
 from phaze.cost import mapping
 from phaze.cost.collective import collective
 from phaze.cost.network_prices import NetworkPrices
@@ -32,6 +31,7 @@ from phaze.hardware import chip_parts
 from phaze.hardware.calibration import Basis
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.placement.solve import fastest_plan
+from tests.check.bounds import least_seconds, on_one_chip
 from tests.check.cluster_cases import MODES, Case, case_of
 from tests.check.test_agreement import _product
 
@@ -233,27 +233,19 @@ def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int, m
             case.hbm[0],
             case.problem.sharing.shard,
         )
-        chips = Chipwise(case.times, np.array([case.hbm[1]]), 0.0)
-        known, far = np.zeros((1, 1)), np.full(1, 1e12)
+        chip = on_one_chip(case.times, case.hbm[1])
         if found is None:
             continue
         fitting += 1
         batch_s = found.batch_s
-        seconds = plan_batch(
-            case.graph, case.job, _plan(case, found), (again, (zero,)), case.hbm, case.times
-        )
+        plan = checked_plan(case.graph, case.job, _plan(case, found), (again, (zero,)))
+        seconds = plan_batch(case.graph, case.job, plan, case.hbm, case.times)
         assert abs(seconds - batch_s) <= 1e-9 * batch_s, case
-        for goal in (
-            far,
-            np.full(1, batch_s * (1 + 1e-6)),
-            np.full(1, batch_s * float(rng.uniform(0.9, 1.3))),
-        ):
+        for goal in (1e12, batch_s * (1 + 1e-6), batch_s * float(rng.uniform(0.9, 1.3))):
             for sharp in (False, True):
-                bound = float(least_batches([space], chips, goal, known, sharp)[0, 0])
-                assert bound <= max(batch_s * (1 + 1e-9), 0.0) or goal[0] <= batch_s, (case, sharp)
-        least = float(
-            least_batches([space], chips, np.full(1, 2 * batch_s), known, True, ExactRows)[0, 0]
-        )
+                bound = least_seconds([space], chip, goal, sharp)
+                assert bound <= batch_s * (1 + 1e-9) or goal <= batch_s, (case, sharp)
+        least = least_seconds([space], chip, 2 * batch_s, True, ExactRows)
         assert least <= batch_s * (1 + 1e-9), case
         exact += space.parts.simple
         if space.parts.simple or space.parts.cut:
@@ -261,9 +253,7 @@ def test_plans_take_what_phaze_says_and_no_bound_is_above_the_best(count: int, m
         if space.parts.cut:  # equal blocks as any other graph
             chains += 1
             space.parts.simple = False
-            least = float(
-                least_batches([space], chips, np.full(1, 2 * batch_s), known, True, ExactRows)[0, 0]
-            )
+            least = least_seconds([space], chip, 2 * batch_s, True, ExactRows)
             assert abs(least - batch_s) <= 1e-9 * batch_s, case
     assert fitting > count / 3 and exact > fitting / 3 and chains > fitting / 2
 
@@ -286,7 +276,7 @@ def test_no_bound_of_a_row_is_above_its_best_plan_however_slow_the_level_it_cros
             case.hbm[0],
             case.problem.sharing.shard,
         )
-        chips = Chipwise(case.times, np.array([case.hbm[1]]), 0.0)
+        chips = on_one_chip(case.times, case.hbm[1])
         work = sum(
             float((case.times.forward + case.times.backward)[kind, 0]) for kind in case.graph.calls
         )

@@ -15,6 +15,7 @@ from phaze.check.model import Model, model_of
 from phaze.check.operators import Costs
 from phaze.check.silicon import drawn_of, edges_of, power_of
 from phaze.check.space import Grid, grid_of, space_of
+from phaze.check.space_proof import one_goal
 from phaze.check.verdict import check
 from tests.check.forge import Papers
 
@@ -103,9 +104,9 @@ def test_boxes_of_clusters_cover_a_space_and_leave_what_is_below_the_goal(cluste
     every = space_of(grid, problem["hbm_bytes"])
     chips = every.chips
     for goal, least in ((best * 1.0001, 1), (1e9, len(chips))):
-        goals = lambda bottom, goal=goal: np.full(len(bottom), goal)  # noqa: E731
+        goals = lambda bottom, goal=goal: one_goal(np.full(len(bottom), goal))  # noqa: E731
         found = walk(
-            [_model(papers)], mean_of(problem), grid, problem["hbm_bytes"], goals, (), NOTHING
+            [_model(papers)], [mean_of(problem)], grid, problem["hbm_bytes"], goals, (), NOTHING
         )
         assert sum(found.closed.values()) + found.open == grid.combinations == every.combinations
         kept = found.chips(grid)[0].area

@@ -112,14 +112,6 @@ def test_what_no_design_covers_must_not_fit(clusters: Path, tmp_path: Path) -> N
     assert "nothing shows" in check(papers.write(tmp_path)).wrong
 
 
-def test_a_front_of_seconds_and_joules_says_that_it_is_not_covered(
-    cores: Path, tmp_path: Path
-) -> None:
-    papers = Papers(cores)
-    papers.problem["front"]["of"] = ["throughput", "energy"]
-    assert "throughput and energy together" in check(papers.write(tmp_path)).missing
-
-
 def test_a_front_of_what_is_known_holds_where_every_design_must_be_fast_enough(
     clusters: Path, tmp_path: Path, phaze: Callable[..., Ran]
 ) -> None:

@@ -17,15 +17,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "search.md"
 Change = Callable[[Papers, Papers], Any]
 
 
-def _regret(papers: Papers, _: Papers) -> None:
-    """Two models, the one like the other."""
-    for own in (papers.problem["models"], papers.graphs["models"], papers.answer["models"]):
-        own.append(own[0])
-    for key in ("fusion", "multipliers"):
-        papers.certificate[key].append(papers.certificate[key][0])
-    papers.problem["objective"]["mean"] = "regret"
-
-
 def _many(papers: Papers, _: Papers) -> None:
     axes = papers.problem["space"]["axes"]
     axes.update(
@@ -41,31 +32,16 @@ def _budget(papers: Papers, _: Papers) -> None:
     papers.problem["space"]["area_chip"] = papers.problem["space"]["base"]
 
 
-def _several(papers: Papers, _: Papers) -> None:
-    for own in (papers.problem["models"], papers.graphs["models"]):
-        own.append(own[0])
-    papers.problem["front"].update(of=["energy", "price"], within={})
-
-
 def _set(*path: Any, value: Any) -> Change:
     return lambda papers, _: put(*path, value=value)(papers)
 
 
 LISTED: dict[str, tuple[str, Change]] = {
-    "energy, cost and carbon on chips of cores": (
-        "good", _set("problem", "objective", "kind", value="throughput_per_usd"),
-    ),
     (
         "measured base chips "
         "of a space"
     ): ("clustered", _set(*TRAINING, "constants", "clock_hz", value=1e9)),
-    "least regret where passes are schedules or more than time counts": ("good", _regret),
     "a budget that is a chip of clusters": ("clustered", _budget),
-    (
-        "fronts of two "
-        "metrics of a run"
-    ): ("clusters", _set("problem", "front", "of", value=["throughput", "energy"])),
-    "fronts of energy, cost or carbon of several models": ("clusters", _several),
     (
         "spaces of more than 50 million combinations where boxes do not apply (of clusters "
         "10 million)"

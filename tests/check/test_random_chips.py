@@ -10,7 +10,7 @@ import pytest
 from phaze.check.means import mean_of
 from phaze.check.run_documents import model_at
 from phaze.check.space import grid_of, space_of
-from phaze.check.space_proof import start
+from phaze.check.space_proof import one_goal, start
 from tests.check.forge import Chooser, Papers
 from tests.search.test_verify import STUDY
 
@@ -48,10 +48,11 @@ def test_no_bound_is_above_the_score_of_a_random_chip(count: int, paper: Path) -
     chosen = np.sort(np.random.default_rng(13).choice(len(space.chips), count, replace=False))
     exact = np.array([min(plain.exact(int(chip), plain.memories)) for chip in chosen])
     some = replace(space, chips=space.chips.taken(chosen), memory=space.memory[chosen])
-    state, met = start([model], mean_of(problem), some, 1e6), 0
+    goals = one_goal(np.full(count, 1e6))
+    state = start([model], [mean_of(problem)], some, goals)
     for step in model.steps[:3]:
         state.run(step)
-        least = state.lows()[0]
+        least = state.lows()[0, 0]
         assert (least <= exact * (1 + 1e-9)).all(), step
     met = int((least >= exact * (1 - 1e-9)).sum())
     assert met > count / 4 and (least >= 0.5 * exact).all()

@@ -155,8 +155,7 @@ def test_a_good_front_holds_and_others_do_not(
     folder: Path, name: str, tmp_path: Path, phaze: Callable[..., Ran]
 ) -> None:
     good = phaze("verify", folder / name)
-    covered = name == "one"  # two metrics of a run are not checkable yet
-    assert good.code == (0 if covered else 3), good.out
+    assert good.code == 0, good.out
 
     def spoil(change: Callable[[dict[str, Any]], None], *options: str) -> Ran:
         shutil.rmtree(tmp_path / "bad", ignore_errors=True)

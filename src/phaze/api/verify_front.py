@@ -2,14 +2,14 @@
 from it."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from phaze.api.verify_certificate import READING
 
 if TYPE_CHECKING:
+    from phaze.check.space_proof import Solver
     from phaze.check.verdict import Verdict
     from phaze.front.measures import Measures
     from phaze.front.reference import ReferenceFront
@@ -51,11 +51,11 @@ class FrontFolder:
             self.reference.append((front, measures_of(job, metrics, scales, plain.chips, memories)))
         return self.reference[0]
 
-    def solver(self) -> Callable[[int, int], Sequence[float]]:
+    def solver(self) -> "Solver":
         """phaze's own exact solver, for units whose schedules the independent checker cannot bound
-        well enough."""
+        well enough: what the plan of every configuration takes in each metric of a run."""
 
-        def values(chip: int, memory: int) -> Sequence[float]:
+        def values(chip: int, memory: int) -> list[list[list[float]]]:
             import numpy as np
 
             from phaze.check.boxes import boxed
@@ -65,17 +65,19 @@ class FrontFolder:
             from phaze.search.question_files import PROBLEM
             from phaze.search.reference_path import reference_path_of
 
-            plain = self.plain()[0].plain
-            if boxed(
-                json.loads(read_text(str(self.folder / PROBLEM))[0])
-            ):  # by the number of a combination
-                chips = chips_numbered(plain.job.space, np.array([chip], np.int64), counted=False)
-                return reference_path_of(plain.job, plain.scale, chips).values(0, [memory])[0]
-            if not self.every:
-                self.every.append(
-                    reference_path_of(plain.job, plain.scale, enumerate_space(plain.job.space))
+            front, place = self.plain()[0], chip
+            job, scale = front.plain.job, front.plain.scale
+            problem = json.loads(read_text(str(self.folder / PROBLEM))[0])
+            if boxed(problem):  # by the number of a combination
+                numbers, place = np.array([chip], np.int64), 0
+                plain = reference_path_of(
+                    job, scale, chips_numbered(job.space, numbers, counted=False)
                 )
-            return self.every[0].values(chip, [memory])[0]
+            else:
+                if not self.every:
+                    self.every.append(reference_path_of(job, scale, enumerate_space(job.space)))
+                plain = self.every[0]
+            return replace(front, plain=plain).plans(place, memory)
 
         return values
 
@@ -119,7 +121,5 @@ def front_independently(
     from phaze.check.verdict import check
 
     front_folder = FrontFolder(Path(run), result)
-    verdict = check(
-        front_folder.folder, quick, 0.0, progress.step, unit_solver=front_folder.solver()
-    )
+    verdict = check(front_folder.folder, quick, 0.0, progress.step, front_folder.solver())
     return verdict, [verdict.wrong] if verdict.wrong else front_folder.objections(text, verdict)

@@ -34,20 +34,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .chips import Boxes, Chips
+from .energy import Goals
 from .limits import LEAST_SHARE, die_of
 from .means import Mean
 from .model import Model
 from .reading import require
 from .silicon import Drawn, areas_of, drawn_of, held_clock, port_of
-from .space import Grid, Space
-from .space_proof import Counted, Watch, prove, start
+from .space import Grid, numbered
+from .space_proof import Counted, Near, Watch, one_goal, prove, start
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-NEAR = 1e-9
+ROUNDING = 1e-9
 """Bounds and scores are sums in another order than phaze has them."""
-LEAST, MOST = 1 - NEAR, 1 + NEAR
+LEAST, MOST = 1 - ROUNDING, 1 + ROUNDING
 BATCH = 4_096
 """Boxes bounded at once."""
 MOST_LEFT = 50_000
@@ -55,8 +56,8 @@ MOST_LEFT = 50_000
 MOST_CHIPS = 4_000_000
 """Combinations of which every chip is checked where boxes could exclude them: more takes longer
 than boxes do."""
-Goals = Callable[[Chips], Floats]
-"""By the least chip of boxes what no plan on a chip of theirs may undercut; 0 where any will do."""
+BoxGoals = Callable[[Chips], Goals]
+"""By the least chip of boxes the goals of every chip of theirs."""
 
 
 def of_clusters(space: Mapping[str, Any]) -> bool:
@@ -215,21 +216,23 @@ def _cut(grid: Grid, low: Integers, high: Integers, walked: Walk) -> Integers:
 
 def _open(
     models: Sequence[Model],
-    mean: Mean,
+    means: Sequence[Mean],
     boxes: Boxes,
     memory: Integers,
-    goals: Floats,
-    near: Sequence[float],
+    goals: Goals,
+    near: Near,
 ) -> Flags:
-    """Which boxes may hold a chip below their goals."""
+    """Which boxes may hold a chip that does not reach its goals."""
     if not (memory >= 0).any():
         return np.zeros(len(boxes), bool)
-    state = start(models, mean, Space(boxes, len(boxes), memory), goals * LEAST, near)
+    space = numbered(boxes, len(boxes), memory)
+    unlimited = goals.open & np.isinf(goals.corners).all(axis=0)
+    state = start(models, means, space, replace(goals, corners=goals.corners * LEAST), near)
     first, second = models[0].steps[:2]
     state.run(first)
     # Whether anything fits is decided by then: what is sharper later is seconds.
-    fits = (mean.score(state.lows()) < np.inf) & np.isinf(goals)
-    state.goal = np.where(np.isinf(goals), 0.0, state.goal)
+    fits = np.asarray((state.scores() < np.inf).any(axis=0) & unlimited.any(axis=0))
+    state.goals = replace(state.goals, open=goals.open & ~unlimited)
     if len(state.left()):
         state.run(second)
     fits[state.left()] = True
@@ -262,8 +265,8 @@ def _first(grid: Grid) -> tuple[Integers, Integers]:
 
 
 def walk(
-    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], goal: Goals,
-    near: Sequence[float],
+    models: Sequence[Model], means: Sequence[Mean], grid: Grid, memories: Sequence[int],
+    goal: BoxGoals, near: Near,
     watch: Watch, place: int | None = None, most: int = MOST_LEFT,
 ) -> Walk:  # fmt: skip
     """Exclude the boxes of a space against their goals, every chip with the memory of a place or
@@ -280,21 +283,21 @@ def walk(
         bottom = least_chips(grid, low, high)
         boxes, beyond = boxes_of(grid, bottom, grid.corner(high))
         goals = goal(bottom)
-        beyond["limits"] = goals <= 0
-        left = np.ones(len(low), bool)
+        beyond["limits"] = np.asarray(~goals.open.any(axis=0))
+        left = np.ones(len(low), np.bool_)
         for reason, out in beyond.items():
             walked.count(reason, low[left & out], high[left & out])
             left &= ~out
-        low, high, boxes, goals = low[left], high[left], boxes.taken(left), goals[left]
+        low, high, boxes, goals = low[left], high[left], boxes.taken(left), goals.taken(left)
         memory = _most_memory(grid, boxes, memories) if place is None else np.full(len(low), place)
-        left = _open(models, mean, boxes, memory, goals, near)
-        walked.count("rooflines", low[~left], high[~left])
-        low, high = low[left], high[left]
+        may = _open(models, means, boxes, memory, goals, near)
+        walked.count("rooflines", low[~may], high[~may])
+        low, high = low[may], high[may]
         single = (low == high).all(axis=1)
         walked.left.append(low[single])
         require(
             walked.open <= most,
-            f"nothing shows that {most:,} chips score {goals.min(initial=np.inf)!r} or more",
+            f"nothing shows that {most:,} chips score {goals.corners.min(initial=np.inf)!r} or more",
         )
         if not single.all():
             waiting.append(_halved(low[~single], high[~single], ratios))
@@ -314,13 +317,15 @@ def _most_memory(grid: Grid, boxes: Boxes, memories: Sequence[int]) -> Integers:
 
 def prove_boxes(
     models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], bound: float,
-    near: Sequence[float],
+    near: Near,
     watch: Watch,
 ) -> Counted:  # fmt: skip
     """No chip of a space scores below the bound; how many boxes and chips it took."""
-    walked = walk(
-        models, mean, grid, memories, lambda bottom: np.full(len(bottom), bound), near, watch
-    )
+
+    def goals(bottom: Chips) -> Goals:
+        return one_goal(np.full(len(bottom), bound))
+
+    walked = walk(models, [mean], grid, memories, goals, near, watch)
     chips, _ = walked.chips(grid)
     counted = Counted(
         grid.combinations, grid.combinations, bound, dict(walked.closed), boxes=walked.boxes
@@ -330,9 +335,8 @@ def prove_boxes(
     if not (memory >= 0).any():
         return counted
     watch(f"{len(chips):,} chips that boxes leave")
-    rest = prove(
-        models, mean, Space(chips, grid.combinations, memory), (bound, bound), watch, near=near
-    )
+    space = numbered(chips, grid.combinations, memory)
+    rest = prove(models, mean, space, (bound, bound), watch, near=near)
     counted.add(rest.closed)
     require(
         rest.least >= bound * LEAST,

@@ -66,13 +66,11 @@ def _plan(graph: PlanGraph, job: Job, table: Mapping[str, Any]) -> Plan:
     return Plan(shape, tuple(stages), -(-job.microbatches(graph.microbatch) // data))
 
 
-def plan_batch(
-    graph: PlanGraph, job: Job, table: Mapping[str, Any], way: tuple[str, Sequence[int]],
-    hbm: tuple[float, float],
-    times: LayerSeconds,
-) -> float:  # fmt: skip
-    """The batch time of a certificate's plan on one chip, every rule checked; ``way``: its
-    recompute and stages of ZeRO, ``hbm``: bytes, and bytes a second that vector work reaches."""
+def checked_plan(
+    graph: PlanGraph, job: Job, table: Mapping[str, Any], way: tuple[str, Sequence[int]]
+) -> Plan:
+    """The plan of a certificate, every rule checked that needs no times; ``way``: its recompute and
+    stages of ZeRO."""
     plan, (recompute, zeros) = _plan(graph, job, table), way
     require(plan.shape.zero in zeros, "answer.zero: the problem has no such configuration")
     for sentence in broken_rules(
@@ -80,10 +78,18 @@ def plan_batch(
     ):
         require(False, f"answer: {sentence}")
     require(in_even_chunks(graph, plan), "answer.chunks: a stage has uneven ones")
+    return plan
+
+
+def plan_batch(
+    graph: PlanGraph, job: Job, plan: Plan, hbm: tuple[float, float], times: LayerSeconds
+) -> float:
+    """The batch time of such a plan on one chip, into which it must fit; ``hbm``: bytes, and bytes
+    a second that vector work reaches."""
     price = price_of(graph, job, plan, times, hbm[1])
     used = plan.shape.data * sum(stage.devices for stage in price.stages)
     require(used <= job.devices, f"answer: it takes {used} of {job.devices} devices")
-    for at, stage in enumerate(price.stages):
+    for number, stage in enumerate(price.stages, 1):
         fits = stage.need - stage.memory["reserve"] <= job.room(hbm[0])
-        require(fits, f"answer: stage {at + 1} does not fit into {hbm[0] / 2**30:g} GiB")
+        require(fits, f"answer: stage {number} does not fit into {hbm[0] / 2**30:g} GiB")
     return price.batch

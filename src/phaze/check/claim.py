@@ -18,6 +18,10 @@ OBJECTIVES = {
 }.get  # fmt: skip
 
 
+FASTEST = "chip and memory with the fastest plan of a configuration"
+"""What is spoken of where more than time counts: a slower plan may take less energy."""
+OF_MEMORY = frozenset({"price", "embodied", "cost", "carbon"})
+"""Metrics of a front in which memory counts."""
 FREE_OF_TERMS = frozenset(
     {"throughput", "throughput_per_watt", "energy_delay", "area", "power", "energy"}
 )
@@ -186,9 +190,10 @@ def words_of(problem: Mapping[str, Any], certificate: Mapping[str, Any], chips: 
     mean = "" if len(problem["models"]) == 1 else mean
     share = f"{100 * certificate['gap']:.4g} %"
     if "front" in problem:
-        return [*lines, *_front_words(problem["front"], certificate["front"], mean, share)]
+        return [*lines, *_front_words(problem["front"], certificate, mean, share)]
+    what = "chip, memory and plan" if objective["kind"] == "throughput" else FASTEST
     lines.append(
-        f"claim       no chip, memory and plan has fewer {of}{mean} than "
+        f"claim       no {what} has fewer {of}{mean} than "
         f"{certificate['best']!r} by more than {share}"
     )
     return lines
@@ -204,7 +209,7 @@ def plan_words(problem: Mapping[str, Any], certificate: Mapping[str, Any]) -> li
         "constants"
     )
     requested = [
-        f"{key} {_given(value)}" for key, value in sorted(problem.get("restricted", {}).items())
+        f"{key} {_values(value)}" for key, value in sorted(problem.get("restricted", {}).items())
     ]
     among = f"among those requested ({'; '.join(requested)}) " if requested else ""
     return [
@@ -216,25 +221,33 @@ def plan_words(problem: Mapping[str, Any], certificate: Mapping[str, Any]) -> li
     ]
 
 
-def _given(value: Any) -> str:
+def _values(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _front_words(front: Mapping[str, Any], designs: Any, mean: str, share: str) -> list[str]:
+def _front_words(
+    front: Mapping[str, Any], certificate: Mapping[str, Any], mean: str, share: str
+) -> list[str]:
     """The claim of a front."""
-    limits = [
-        f"{name} at {'least' if name == 'throughput' else 'most'} {v:g}"
-        for name, v in front["within"].items()
-    ]
+    proved = certificate.get("limits", {})
+    limits = []
+    for name, value in front["within"].items():
+        side = "least" if name == "throughput" else "most"
+        mean_of = f" (a mean of at most {proved[name]!r})" if name in proved else ""
+        limits.append(f"{name} at {side} {value:g}{mean_of}")
+    designs = certificate["front"]
     count = len(designs) if isinstance(designs, list) else 0
     runs = [name for name in front["of"] if name in ("throughput", "energy", "cost", "carbon")]
+    what = FASTEST if set(runs) - {"throughput"} else "chip, memory and plan"
+    if what == FASTEST and not {*front["of"], *front["within"]} & OF_MEMORY:
+        what = f"{FASTEST}, each chip with the most memory that it may have,"
     by = f", {' and '.join(runs)} by more than {share}," if runs else ""
     return [
         (
             f"front       {', '.join(front['of'])}{mean}; within "
             f"{', '.join(limits) or 'no limits'}; {count:,} designs"
         ),
-        "claim       no chip, memory and plan within the limits is better in one of "
+        f"claim       no {what} within the limits is better in one of "
         f"these{by} without being worse in "
         "another, than every design of the front",
     ]

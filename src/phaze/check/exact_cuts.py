@@ -78,14 +78,16 @@ class ExactRows:
         best = goal - tied
         for unsplit in range(min(table.most_unsplit, stages) + 1):
             pace, most = slowest[:, unsplit], min(row.most, space.most_replicas(stages, unsplit))
-            while most >= 1 and np.isfinite(pace).any():
+            while most >= row.fewest and np.isfinite(pace).any():
                 rounds = -(-row.microbatches // most)
                 data = -(-row.microbatches // rounds)
                 ends = table.ends(space.shape(row, data, row.orders[0]))[first]
                 seconds = family.laps(rounds, stages) * pace + ends
                 best = np.minimum(best, seconds.min(axis=0))
                 most = data - 1
-                if most >= 1 and not (self._relaxed(table, row, pace, first, most) < best).any():
+                if most < row.fewest:
+                    break
+                if not (self._relaxed(table, row, pace, first, most) < best).any():
                     break
         # Taking off and adding what ties take would lose the goal's last digits.
         return np.where(best < goal - tied, best + tied, goal)
@@ -95,7 +97,7 @@ class ExactRows:
     ) -> Floats:
         """What no degree up to the most undercuts, by first stage: a bound is linear in 1/d."""
         least = np.full_like(pace, np.inf)
-        for data in (1, most):
+        for data in (row.fewest, most):
             ends = table.ends(self.space.shape(row, data, row.orders[0]))[first]
             laps = row.family.laps(row.microbatches / data, row.stages)
             least = np.minimum(least, laps * pace + ends)

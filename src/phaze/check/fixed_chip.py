@@ -15,7 +15,7 @@ import numpy as np
 from .chips import Chips, alone, cluster_chips, core_chips, core_fields
 from .operators import Constants
 from .reading import cover, positive, whole
-from .space import Space
+from .space import Space, numbered
 
 CHIP = frozenset({
     "name", "title", "clock_hz", "tensor_cores", "tensor_core", "vector_cores", "vector_core",
@@ -62,4 +62,4 @@ def given_chip(chip: Mapping[str, Any], constants: Constants) -> tuple[Chips, in
 
 def space_of_one(chip: Chips) -> Space:
     """The space of that chip alone, with its memory."""
-    return Space(chip, 1, np.zeros(1, np.int64))
+    return numbered(chip, 1, np.zeros(1, np.int64))

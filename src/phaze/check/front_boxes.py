@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from .boxes import walk
 from .chips import Chips
-from .fronts import Asked, Units, UnitSolver, figures_of, goals_of, prove_units
+from .energy import Goals
+from .fronts import Staircase, Units, figures_of, prove_units
 from .means import Mean
 from .model import Model
-from .space import Grid, Space
-from .space_proof import Counted, Watch
+from .space import Grid
+from .space_proof import Counted, Near, Solver, Watch
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 MOST_LEFT = 1_000_000
 """Chips that boxes may leave: a front has goals everywhere, so more lie near them than near one
@@ -30,45 +30,38 @@ answer."""
 
 
 def prove_front_boxes(
-    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], asked: Asked,
-    points: Floats, gap: float,
-    watch: Watch, solver: UnitSolver | None,
+    models: Sequence[Model], means: Sequence[Mean], grid: Grid, memories: Sequence[int],
+    stairs: Staircase, near: Near, watch: Watch, solver: Solver | None,
 ) -> Counted:  # fmt: skip
-    """Every chip with every memory that counts against its goal; ``solver`` is asked by the number
-    of a combination."""
-    places = range(len(memories)) if asked.by_memory else range(len(memories) - 1, len(memories))
+    """Every chip with every memory that counts against its corners; ``solver`` is called with the
+    number of a combination."""
+    by_memory = stairs.asked.by_memory and not grid.made.stack_bytes
+    places: list[int | None] = list(range(len(memories))) if by_memory else [None]
     counted = Counted(grid.combinations * len(places), grid.combinations)
     sizes, lengths = np.array(memories, np.float64), [len(axis) for axis in grid.axes.values()]
 
-    def units_of(chips: Chips, memory: Integers) -> Units:
-        return Units(np.arange(len(chips)), memory, figures_of(grid, chips, sizes[memory]))
-
-    def goals(units: Units) -> Floats:
-        return goals_of(units, asked, points, gap, mean.batches[0])
+    def units_of(chips: Chips, number: Integers, memory: Integers) -> Units:
+        return Units(chips, number, memory, figures_of(grid, chips, sizes[memory]))
 
     for place in places:
 
-        def box_goals(bottom: Chips, place: int = place) -> Floats:
-            return goals(units_of(bottom, np.full(len(bottom), place)))
+        def box_goals(bottom: Chips, place: int | None = place) -> Goals:
+            memory = np.full(len(bottom), 0 if place is None else place)
+            return stairs.goals(units_of(bottom, np.arange(len(bottom)), memory))
 
-        walked = walk(models, mean, grid, memories, box_goals, (), watch, place, MOST_LEFT)
+        walked = walk(models, means, grid, memories, box_goals, near, watch, place, MOST_LEFT)
         chips, index = walked.chips(grid)
         counted.boxes += walked.boxes
         counted.add(walked.closed)
         most = grid.limits.memory(chips, memories)
-        there = most >= (place if asked.by_memory else 0)
-        chips, index = chips.taken(there), index[there]
-        memory = np.full(len(chips), place) if asked.by_memory else most[there]
+        there = most >= (0 if place is None else place)
+        chips, index, most = chips.taken(there), index[there], most[there]
+        memory = most if place is None else np.full(len(chips), place)
         counted.add({"rules of the space": walked.open - len(chips)})
         if not len(chips):
             continue
         watch(f"{len(chips):,} chips that boxes leave")
-        numbers, units = np.ravel_multi_index(tuple(index.T), lengths), units_of(chips, memory)
-
-        def numbered(chip: int, memory: int, numbers: Integers = numbers) -> Sequence[float]:
-            return () if solver is None else solver(int(numbers[chip]), memory)
-
-        some = Space(chips, grid.combinations, memory)
-        lent = None if solver is None else numbered
-        counted.add(prove_units(models, mean, some, units, goals(units), watch, False, lent).closed)
+        units = units_of(chips, np.ravel_multi_index(tuple(index.T), lengths), memory)
+        rest = prove_units(models, means, stairs, units, watch, near, False, solver)
+        counted.add(rest.closed)
     return counted

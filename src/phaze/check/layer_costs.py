@@ -37,27 +37,60 @@ class LayerJoules:
     again: Floats
 
 
-def layer_joules(
-    graph: RunGraph, job: Job, joules_of: Mapping[Work, Floats], hbm_j: Floats
-) -> LayerJoules:
-    """All layers on all chips, from the joules of works and of a byte of HBM."""
-    shape = len(graph.layers), len(hbm_j)
-    both, again = np.zeros(shape), np.zeros((len(graph.names), *shape))
+@dataclass(frozen=True, slots=True)
+class WorkJoules:
+    """Joules of works on some chips, spread over all cores and, where schedules place operators, on
+    one; of a byte that links send, and of one of HBM."""
 
-    def joules(run: TimedPass) -> Floats:
-        total = np.zeros(len(hbm_j))
-        for work in run.own.works:
-            total = total + joules_of[work]
+    spread: Mapping[Work, Floats]
+    one: Mapping[Work, Floats]
+    sent: Floats
+    hbm: Floats
+
+    def taken(self, index: NDArray[np.int64]) -> "WorkJoules":
+        """On some of the chips."""
+        spread = {work: joules[index] for work, joules in self.spread.items()}
+        one = {work: joules[index] for work, joules in self.one.items()}
+        return WorkJoules(spread, one, self.sent[index], self.hbm[index])
+
+    def least(self, work: Work) -> Floats:
+        """Of a work in its thriftier way."""
+        if work not in self.one:
+            return self.spread[work]
+        return np.minimum(self.spread[work], self.one[work])
+
+
+def layer_joules(
+    graph: RunGraph, job: Job, joules: WorkJoules, schedules: Any = None
+) -> LayerJoules:
+    """All layers on all chips, from the joules of works; ``schedules``: of all passes of all layers
+    on one chip, which say where operators run; else each runs in its thriftier way."""
+    shape = len(graph.layers), len(joules.hbm)
+    both, again = np.zeros(shape), np.zeros((len(graph.names), *shape))
+    slots = _slots(graph, schedules)
+
+    def spent(run: TimedPass) -> Floats:
+        total = run.sent_bytes(job.network) * joules.sent
+        wide = dict[int, bool]()
+        if run.placed is not None and schedules is not None:
+            flags = run.placed.spread(slots[id(run)][0])
+            for (places, _), is_spread in zip(run.units, flags, strict=False):
+                wide |= dict.fromkeys(places, is_spread)
+        for place, work in enumerate(run.own.works):
+            if place not in wide:
+                total = total + joules.least(work)
+            else:
+                total = total + (joules.spread if wide[place] else joules.one)[work]
         return total
 
-    for at, layer in enumerate(graph.layers):
-        forward = joules(layer.forward)
-        adding = job.stack.apart * layer.parameters * hbm_j
-        both[at] = forward + joules(layer.backward) + adding
-        full = forward if layer.trimmed is None else joules(layer.trimmed)
+    for number, layer in enumerate(graph.layers):
+        forward = spent(layer.forward)
+        adding = job.stack.apart * layer.parameters * joules.hbm
+        both[number] = forward + spent(layer.backward) + adding
+        full = forward if layer.trimmed is None else spent(layer.trimmed)
         for mode, rerun in enumerate(layer.again, 1):
-            again[mode, at] = layer.modes[mode].share * full if rerun is None else joules(rerun)
-        again[-1, at] = full
+            again[mode, number] = layer.modes[mode].share * full if rerun is None else spent(rerun)
+        again[-1, number] = full
     return LayerJoules(both, again)
 
 

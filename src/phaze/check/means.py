@@ -40,33 +40,32 @@ class Mean:
         weights = np.array(self.weights)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.kind == "arithmetic":
-                found = 1.0 / (weights * np.array(self.batches)[:, None] / values).sum(axis=0)
+                rates = weights * np.array(self.batches)[:, None] / values
+                mean = 1.0 / rates.sum(axis=0)
             else:
-                found = np.exp((weights * np.log(values)).sum(axis=0))
-        return np.where(
-            np.isinf(values).any(axis=0), np.inf, np.where((values == 0).any(axis=0), 0.0, found)
-        )
+                mean = np.exp((weights * np.log(values)).sum(axis=0))
+        never, nothing = np.isinf(values).any(axis=0), (values == 0).any(axis=0)
+        return np.where(never, np.inf, np.where(nothing, 0.0, mean))
 
     def threshold(self, values: Floats, model: int, goal: Floats) -> Floats:
-        """The time of a model with which the score is ``goal`` when the others take ``values``;
-        infinite for never."""
+        """The time of a model with which the score is ``goal`` [..., chips] when the others take
+        ``values``; infinite for never."""
         if self.plain:
-            return np.full(values.shape[1], goal)
+            return goal
         if self.kind == "regret":
-            return np.full(values.shape[1], goal * self.bests[model])
-        others = [at for at in range(len(self.weights)) if at != model]
+            return np.asarray(goal * self.bests[model])
+        others = [other for other in range(len(self.weights)) if other != model]
         weights = np.array(self.weights)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.kind == "arithmetic":
-                rest = (
-                    weights[others, None] * np.array(self.batches)[others, None] / values[others]
-                ).sum(axis=0)
-                left = 1.0 / goal - rest
-                found = np.where(left > 0, weights[model] * self.batches[model] / left, np.inf)
+                batches = np.array(self.batches)
+                rates = (weights * batches)[others, None] / values[others]
+                left = 1.0 / goal - rates.sum(axis=0)
+                time = np.where(left > 0, weights[model] * batches[model] / left, np.inf)
             else:
                 rest = (weights[others, None] * np.log(values[others])).sum(axis=0)
-                found = np.exp((np.log(goal) - rest) / weights[model])
-        return np.asarray(np.nan_to_num(found, nan=np.inf, posinf=np.inf))
+                time = np.exp((np.log(goal) - rest) / weights[model])
+        return np.asarray(np.nan_to_num(time, nan=np.inf, posinf=np.inf))
 
 
 def mean_of(problem: Mapping[str, Any]) -> Mean:

@@ -10,27 +10,29 @@ plans       where schedules are formulas: plans of equal blocks or of a chain, e
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .certified import plan_batch, plan_keys
+from .certified import checked_plan, plan_batch, plan_keys
 from .chips import Boxes, Chips
-from .energy import Objective, Prices, prices_of
+from .energy import Goals, Objectives, Rates, Shown
 from .exact_cuts import ExactRows
 from .job import Job, job_of
-from .layer_costs import layer_joules, layer_seconds, works_of
+from .layer_costs import WorkJoules, layer_joules, layer_seconds, works_of
 from .layers import RunGraph, run_graph
 from .operators import Constants, Costs, constants_of
 from .passes import WorkSeconds
 from .plan_bounds import least_batches
 from .plan_classes import GraphParts, PlanSpace
-from .plans import plan_joules
+from .plan_energy import BatchPrices, Spent, plan_joules
 from .reading import cover, listed, only, require, whole
-from .row_costs import Chipwise, Spent
+from .row_costs import Chipwise
+from .silicon import Prices, prices_of
 from .slots import RULES
+from .technology import technology_of
 from .works import Work
 
 Floats = NDArray[np.float64]
@@ -56,24 +58,25 @@ class ChipCosts:
         self.rule = RULES[model.job.stack.rule]
         shares_hbm = self.rule.hbm and not isinstance(chips, Boxes)
         self.prices: Prices | None = None
-        if model.objective is not None and not chips.of_cores:
-            self.prices = prices_of(chips, model.objective.space)
+        objectives = model.objectives
+        if objectives is not None and objectives.of_energy:
+            self.prices = prices_of(chips, technology_of(objectives.space["base"]))
         fixed = model.constants, mapped
         self._spread = Costs(
             chips, *fixed, "all", model.fan_out, self.prices, with_bytes=shares_hbm
         )
         if self.rule.paired:
-            self._paired = Costs(chips, *fixed, "paired", model.fan_out)
+            self._paired = Costs(chips, *fixed, "paired", model.fan_out, self.prices)
         if self.rule.one_core:
-            self._one = Costs(chips, *fixed, "one core", model.fan_out, with_bytes=shares_hbm)
+            self._one = Costs(
+                chips, *fixed, "one core", model.fan_out, self.prices, with_bytes=shares_hbm
+            )
         self._shares_hbm = shares_hbm
 
-    def spread(self, work: Work) -> Floats:
-        """Seconds on all cores; of an operator of both kinds, where a rule says so, on as many of
+    def _costs(self, work: Work) -> Costs:
+        """Of a work on all cores; of an operator of both kinds, where a rule says so, on as many of
         each."""
-        if self.rule.paired and work.core == "both":
-            return self._paired.seconds(work)
-        return self._spread.seconds(work)
+        return self._paired if self.rule.paired and work.core == "both" else self._spread
 
     def hbm(self, work: Work, shorter: Floats) -> Floats:
         """Seconds of its bytes at the whole bandwidth, the least of both ways to run, and no more
@@ -88,7 +91,7 @@ class ChipCosts:
         for work in works:
             if work in spread:
                 continue
-            spread[work] = self.spread(work)
+            spread[work] = self._costs(work).seconds(work)
             if self.rule.one_core:
                 one[work] = self._one.seconds(work)
             if self._shares_hbm:
@@ -96,18 +99,21 @@ class ChipCosts:
         cores = {"tensor": self.chips.clusters, "vector": self.chips.vector_units}
         return WorkSeconds(spread, one, hbm, cores, len(self.chips), effort)
 
-    def joules(self, works: Sequence[Work]) -> dict[Work, Floats]:
+    def joules(self, works: Sequence[Work]) -> WorkJoules | None:
         """Of all works on all chips; none where nothing counts them."""
         if self.prices is None:
-            return {}
-        return {work: self._spread.joules(work) for work in set(works)}
+            return None
+        spread = {work: self._costs(work).joules(work) for work in set(works)}
+        one = {work: self._one.joules(work) for work in spread} if self.rule.one_core else {}
+        return WorkJoules(spread, one, self.prices.sent, self.prices.hbm)
 
 
 @dataclass(slots=True)
 class Model:
     """A model of the problem with its graphs and configurations; ``fan_out`` of chips of clusters,
-    ``objective`` where not time alone counts; ``own_links``: those of a chip are the innermost
-    level of the network; ``parts`` by graph, ``spaces`` by graph and memory."""
+    ``objectives``: what counts, time alone where nothing else is stated; ``own_links``: those of a
+    chip are the innermost level of the network; ``parts`` by graph, ``spaces`` by graph and
+    memory."""
 
     name: str
     job: Job
@@ -116,7 +122,7 @@ class Model:
     ways: tuple[ModelConfiguration, ...]
     memories: tuple[int, ...]
     fan_out: int
-    objective: Objective | None = None
+    objectives: Objectives | None = None
     own_links: bool = False
     parts: list[GraphParts] = field(init=False)
     spaces: dict[tuple[int, int], list[PlanSpace]] = field(default_factory=dict)
@@ -135,11 +141,15 @@ class Model:
         return "floors", "rooflines", "mappings", *last
 
     @property
-    def exact(self) -> bool:
-        """Whether its last step finds the best plan: times are formulas, every plan is evaluated,
-        time alone counts."""
-        every = all(parts.sets is not None for parts in self.parts)
-        return not self.job.stack.schedules and every and self.objective is None
+    def kinds(self) -> tuple[str, ...]:
+        """What counts."""
+        return ("throughput",) if self.objectives is None else self.objectives.kinds
+
+    def counting(self, kind: str) -> "Model":
+        """The model where that alone counts."""
+        if self.objectives is None:
+            return self
+        return replace(self, objectives=replace(self.objectives, kinds=(kind,)))
 
     @property
     def configurations(self) -> int:
@@ -149,8 +159,20 @@ class Model:
         """Of the innermost level; 0: the network's own."""
         return chips.links if self.own_links else np.zeros(len(chips))
 
+    def _rates(self, chips: Chips, hbm_bytes: Floats) -> tuple[Rates, ...]:
+        """Rates of what counts, of chips with these memories."""
+        if self.objectives is None:
+            return (Rates(np.ones(len(chips)), 0.0, 0),)
+        return self.objectives.rates(chips, hbm_bytes)
+
     def _layers(
-        self, graph: RunGraph, costs: ChipCosts, exact: bool, effort: int, schedules: Any = None
+        self,
+        graph: RunGraph,
+        costs: ChipCosts,
+        rates: tuple[Rates, ...],
+        exact: bool,
+        effort: int,
+        schedules: Any = None,
     ) -> Iterator[tuple[Integers, Chipwise]]:
         """The layers of a graph on chips, by groups that share a network; ``schedules`` of an
         answer's."""
@@ -160,35 +182,37 @@ class Model:
         for value in np.unique(links).tolist():
             index = np.flatnonzero(links == value)
             job = self.job if value == 0 else self.job.at_links(value)
-            some = times.taken(index)
-            seconds = layer_seconds(graph, job, some, rate[index], exact, schedules)
+            seconds = layer_seconds(graph, job, times.taken(index), rate[index], exact, schedules)
             spent = None
-            if costs.prices is not None and self.objective is not None:
-                rates = self.objective.rates(chips.taken(index), costs.prices.taken(index))
-                hbm = costs.prices.hbm[index]
-                each = {work: own[index] for work, own in joules.items()}
-                spent = Spent(layer_joules(graph, job, each, hbm), hbm, rates)
-            yield index, Chipwise(seconds, rate[index], value, spent)
+            if joules is not None:
+                prices = BatchPrices(joules.sent[index], joules.hbm[index])
+                spent = Spent(layer_joules(graph, job, joules.taken(index), schedules), prices)
+            of_group = tuple(kind.taken(index) for kind in rates)
+            yield index, Chipwise(seconds, rate[index], value, of_group, spent)
 
-    def answer(self, said: Any, chip: Chips, hbm_bytes: float) -> float:
-        """The batch time of the model as the answer runs it on one chip, or its value, its plan
-        checked."""
+    def answer(self, stated: Any, chip: Chips, hbm_bytes: float) -> tuple[float, ...]:
+        """What the model takes as the answer runs it on one chip, of everything that counts, its
+        plan checked."""
         keys = plan_keys(self.job, [zero for way in self.ways for zero in way.zeros])
-        plan = only(said, "answer.models", keys)
-        number = whole(plan["graph"], "answer.graph", 0, len(self.graphs) - 1)
-        wanted = number, plan["recompute"], plan.get("shard", 0)
+        table = only(stated, "answer.models", keys)
+        number = whole(table["graph"], "answer.graph", 0, len(self.graphs) - 1)
+        wanted = number, table["recompute"], table.get("shard", 0)
         ways = [way for way in self.ways if (way.graph, way.recompute, way.shard) == wanted]
         require(bool(ways), "answer: the problem has no such configuration")
         graph, costs = self.graphs[number], ChipCosts(self, chip, True)
-        ((_, layers),) = self._layers(graph, costs, True, 0, plan.get("schedules"))
+        rates = self._rates(chip, np.array([hbm_bytes]))
+        schedules = table.get("schedules")
+        ((_, layers),) = self._layers(graph, costs, rates, True, 0, schedules)
         job = self.job if layers.links == 0 else self.job.at_links(layers.links)
         zeros = [zero for way in ways for zero in way.zeros]
         hbm = hbm_bytes, float(layers.rate[0])
-        seconds = plan_batch(graph, job, plan, (ways[0].recompute, zeros), hbm, layers.times)
-        if layers.spent is None:
-            return seconds
-        joules = plan_joules(graph, job, plan, layers.spent.layers, float(layers.spent.hbm[0]))
-        return float(layers.spent.rates.value(np.array([seconds]), np.array([joules]))[0])
+        plan = checked_plan(graph, job, table, (ways[0].recompute, zeros))
+        seconds, joules = plan_batch(graph, job, plan, hbm, layers.times), 0.0
+        if layers.spent is not None:
+            spent = layers.spent
+            joules = plan_joules(graph, job, plan.shape, plan.stages, spent.layers, spent.prices)
+        pair = np.array([seconds]), np.array([joules])
+        return tuple(float(rate.value(*pair)[0]) for rate in layers.rates)
 
     def spaces_of(self, graph: int, memory: int) -> list[PlanSpace]:
         """The configurations of one graph with a memory."""
@@ -206,44 +230,44 @@ class Model:
         return self.spaces[graph, memory]
 
     def bounds(
-        self, chips: Chips, memory: Integers, goal: Floats, step: str, known: Floats
-    ) -> Floats:
-        """Bounds on the batch time of every configuration, [configurations, chips]; 0 where
-        ``known`` has the goal."""
-        bounds, exact, last = (
-            np.zeros(known.shape),
-            step not in self.steps[:2],
-            step in self.steps[3:],
-        )
+        self, chips: Chips, memory: Integers, goals: Goals, step: str, known: Shown
+    ) -> Shown:
+        """What is shown of every configuration on some chips beyond what is known; nothing where
+        that has the goals."""
+        shown = Shown(np.zeros(known.values.shape), known.corners.copy())
+        exact, last = step not in self.steps[:2], step in self.steps[3:]
         sharp, effort = step != self.steps[0], max(0, self.steps.index(step) - 2)
         whole_costs = ChipCosts(self, chips, exact)
+        sizes = np.array(self.memories, np.float64)[memory]
         for number, graph in enumerate(self.graphs):
             ways = np.array(
                 [place for place, way in enumerate(self.ways) if way.graph == number], np.int64
             )
-            index = np.flatnonzero((known[ways] < goal).any(axis=0))
+            missing = goals.open[None] & ~known.corners[ways]
+            index = np.flatnonzero(missing.any(axis=(0, 1)))
             if not len(index):
                 continue
             costs = whole_costs
             if len(index) < len(chips):
                 costs = ChipCosts(self, chips.taken(index), exact)
-            for group, layers in self._layers(graph, costs, exact, effort):
+            rates = self._rates(costs.chips, sizes[index])
+            for group, layers in self._layers(graph, costs, rates, exact, effort):
                 for place in np.unique(memory[index[group]]).tolist():
                     mine = np.flatnonzero(memory[index[group]] == place)
                     here = index[group[mine]]
-                    table = np.ix_(ways, here)
                     spaces = self.spaces_of(number, place)
                     # Where one table serves all rows it is no dearer than what bounds them.
                     one_table = sharp and all(space.ends_alone for space in spaces)
-                    bounds[table] = least_batches(
+                    more = least_batches(
                         spaces,
                         layers.taken(mine),
-                        goal[here],
-                        known[table],
+                        goals.taken(here),
+                        Shown(known.values[ways], known.corners[ways]).taken(here),
                         sharp,
                         ExactRows if last or one_table else None,
                     )
-        return bounds
+                    shown.sharpen(ways, here, more)
+        return shown
 
 
 def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[ModelConfiguration]:
@@ -273,7 +297,7 @@ def _configurations(table: Any, job: Job, graphs: Sequence[RunGraph]) -> list[Mo
 def model_of(
     table: Mapping[str, Any], graphs: Any, fusion: Any, multipliers: Any, residency: bool,
     memories: Sequence[int],
-    fan_out: int = 0, constants: Constants | None = None, objective: Objective | None = None,
+    fan_out: int = 0, constants: Constants | None = None, objectives: Objectives | None = None,
     own_links: bool = False,
 ) -> Model:  # fmt: skip
     """A model of the problem, its graphs fused as the certificate says, or not at all;
@@ -297,6 +321,6 @@ def model_of(
     ways = _configurations(table["configurations"], job, run)
     return Model(
         str(table["name"]), job, constants or stated, tuple(run), tuple(ways), tuple(memories),
-        fan_out, objective,
+        fan_out, objectives,
         own_links,
     )  # fmt: skip

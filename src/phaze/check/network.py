@@ -24,7 +24,7 @@ The library ``nccl`` has no halving-doubling, no level after level, small for an
 and an exchange begins its messages two at a time. The library ``rings`` knows the first way alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log2, prod
@@ -202,35 +202,48 @@ class _Stretch:
     alone: bool
 
 
-def _one(kind: str, own: _Stretch, size: Floats, library: str) -> Floats:
-    """The best way over one level, or several as one."""
-    level, n, reduces = own.level, own.n, kind == "all_reduce"
+Way = tuple[Floats, float]
+"""Seconds of a collective, and bytes that a rank sends for each of its size."""
+
+
+def _ways(kind: str, stretch: _Stretch, size: Floats, library: str) -> Iterator[Way]:
+    """The ways over one level, or several as one."""
+    level, n = stretch.level, stretch.n
+    reduces = kind == "all_reduce"
     rounds, share = 2.0 if kind == "all_reduce" else 1.0, (n - 1) / n
     added = 0.5 * rounds * size / level.local
     begun = rounds * 0.5 * level.start
-    sent = level.cut(rounds * size * share / own.rate)
-    best = begun + rounds * own.ring + sent + added
+    sent = level.cut(rounds * size * share / stretch.rate)
+    yield begun + rounds * stretch.ring + sent + added, rounds * share
     if library == "rings":
-        return np.asarray(best)
+        return
     nccl, doubles = library == "nccl", n & (n - 1) == 0
-    if own.alone and own.switch and doubles and not nccl:
-        halving = begun + rounds * log2(n) * level.latency + sent + added
-        best = np.minimum(best, halving)
-    if reduces and own.switch:
-        tree = begun + rounds * own.tree + level.cut(rounds * size / own.rate) + added
-        best = np.minimum(best, tree)
-    if reduces and own.switch and own.alone and level.in_switch > 0:
+    if stretch.alone and stretch.switch and doubles and not nccl:
+        yield begun + rounds * log2(n) * level.latency + sent + added, rounds * share
+    if reduces and stretch.switch:
+        whole_s = level.cut(rounds * size / stretch.rate)
+        yield begun + rounds * stretch.tree + whole_s + added, rounds
+    if reduces and stretch.switch and stretch.alone and level.in_switch > 0:
         through = level.cut(size / (level.in_switch * level.bandwidth), log2(n))
-        best = np.minimum(best, level.start + 2.0 * log2(n) * level.latency + through)
-    if own.alone and level.small_share > 0 and (reduces or not nccl):
-        carried = size if reduces else share * size
-        small = (
-            level.small_start
-            + log2(n) * level.small_step
-            + carried / (level.small_share * level.bandwidth)
-        )
-        best = np.minimum(best, small)
-    return np.asarray(best)
+        yield level.start + 2.0 * log2(n) * level.latency + through, 1.0
+    if stretch.alone and level.small_share > 0 and (reduces or not nccl):
+        carried = 1.0 if reduces else share
+        small_s = carried * size / (level.small_share * level.bandwidth)
+        yield level.small_start + log2(n) * level.small_step + small_s, carried
+
+
+def _one(kind: str, stretch: _Stretch, size: Floats, library: str) -> Floats:
+    """Seconds of the best way over one level, or several as one."""
+    return np.asarray(
+        np.min([seconds for seconds, _ in _ways(kind, stretch, size, library)], axis=0)
+    )
+
+
+def _one_sent(kind: str, stretch: _Stretch, size: float, library: str) -> float:
+    """Bytes that a rank sends in that way."""
+    ways = list(_ways(kind, stretch, np.array([size]), library))
+    seconds = [float(way[0][0]) for way in ways]
+    return ways[seconds.index(min(seconds))][1] * size
 
 
 def _used(
@@ -251,6 +264,47 @@ def _used(
     return used, extents, rate
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A group of ranks: the levels at which they meet, each alone, and all of them as one."""
+
+    used: list[_Stretch]
+    together: _Stretch
+    library: str
+
+    @property
+    def by_levels(self) -> bool:
+        """Whether a collective may run one level after the other."""
+        return len(self.used) > 1 and self.library == "any"
+
+    def steps(self, kind: str, size: Floats) -> Iterator[tuple[str, _Stretch, Floats]]:
+        """Each level with what the inner ones leave of it; an all-reduce scatters and gathers at
+        all but the outermost."""
+        left = size
+        for stretch in self.used:
+            inner = kind == "all_reduce" and stretch is not self.used[-1]
+            for step in ("reduce_scatter", "all_gather") if inner else (kind,):
+                yield step, stretch, left
+            left = left / stretch.n
+
+    def level_after_level(self, kind: str, size: Floats) -> Floats:
+        """Seconds of a collective so."""
+        total = np.zeros_like(size)
+        for step, stretch, left in self.steps(kind, size):
+            total = total + _one(step, stretch, left, self.library)
+        return total
+
+
+def _group(network: Network, members: Members, ranks: int, spread: bool) -> _Group:
+    used, extents, rate = _used(network, members, spread)
+    kinds, outer = {stretch.level.kind for stretch in used}, used[-1].level
+    steps = sum(extent - 1 for extent in extents) if kinds == {"torus"} else ranks - 1
+    ring, tree = steps * outer.latency, log2(ranks) * outer.latency
+    switch = kinds == {"switch"} or len(kinds) > 1
+    together = _Stretch(outer, ranks, rate, ring, tree, switch, len(used) == 1)
+    return _Group(used, together, network.library)
+
+
 def collective(
     network: Network, kind: str, members: Members, size: Floats, ranks: int = 0
 ) -> Floats:
@@ -260,28 +314,28 @@ def collective(
     spread, ranks = ranks == 0, ranks or prod(members)
     if ranks == 1:
         return np.zeros_like(size)
-    used, extents, rate = _used(network, members, spread)
-    kinds, outer = {stretch.level.kind for stretch in used}, used[-1].level
-    steps = sum(extent - 1 for extent in extents) if kinds == {"torus"} else ranks - 1
-    ring, tree = steps * outer.latency, log2(ranks) * outer.latency
-    switch = kinds == {"switch"} or len(kinds) > 1
-    together = _Stretch(outer, ranks, rate, ring, tree, switch, len(used) == 1)
-    best = _one(kind, together, size, network.library)
-    if len(used) > 1 and network.library == "any":
-        best = np.minimum(best, _level_after_level(kind, used, size, network.library))
+    group = _group(network, members, ranks, spread)
+    best = _one(kind, group.together, size, network.library)
+    if group.by_levels:
+        best = np.minimum(best, group.level_after_level(kind, size))
     return np.where(size > 0, best, 0.0)
 
 
-def _level_after_level(kind: str, used: Sequence[_Stretch], size: Floats, library: str) -> Floats:
-    """Each level with what the inner ones leave of it; an all-reduce scatters and gathers at all
-    but the outermost."""
-    total, left = np.zeros_like(size), size
-    for stretch in used:
-        inner = kind == "all_reduce" and stretch is not used[-1]
-        for step in ("reduce_scatter", "all_gather") if inner else (kind,):
-            total = total + _one(step, stretch, left, library)
-        left = left / stretch.n
-    return total
+def collective_sent(
+    network: Network, kind: str, members: Members, size: float, ranks: int
+) -> float:
+    """Bytes that a rank sends in a collective over so many neighbours, in its fastest way."""
+    if ranks == 1 or size == 0:
+        return 0.0
+    group, sizes = _group(network, members, ranks, False), np.array([float(size)])
+    together = float(_one(kind, group.together, sizes, network.library)[0])
+    if group.by_levels and float(group.level_after_level(kind, sizes)[0]) < together:
+        steps = [
+            _one_sent(step, stretch, float(left[0]), network.library)
+            for step, stretch, left in group.steps(kind, sizes)
+        ]
+        return sum(steps)
+    return _one_sent(kind, group.together, float(size), network.library)
 
 
 def exchange(network: Network, work: tuple[str, int, int, int, int], once: bool) -> float:
@@ -301,6 +355,17 @@ def exchange(network: Network, work: tuple[str, int, int, int, int], once: bool)
         return _all_to_all(network, members, sent)
     same = "all_gather" if kind == "context_gather" else "reduce_scatter"
     return float(collective(network, same, members, np.array([float(size) * group]))[0])
+
+
+def exchange_sent(network: Network, work: tuple[str, int, int, int, int], once: bool) -> float:
+    """Bytes that a rank sends in such an exchange, over all levels."""
+    kind, size, group, stride, copies = work
+    if group == 1 or size == 0:
+        return 0.0
+    if kind != "all_to_all":
+        return (group - 1) * float(size)
+    members = strided(network, ((stride, group),))
+    return sum(_sent_once(members, size, copies) if once else _sent(members, size))
 
 
 def _sent(members: Members, size: float) -> list[float]:

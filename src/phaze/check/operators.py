@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .chips import Boxes, Chips
-from .energy import Prices
 from .kernels import Kernels, kernels_of
 from .mappings import exact, exact_bytes
 from .products import LATENCY, SUSTAINED, BoxParts, TensorParts, least, least_bytes, tensor_parts
 from .reading import cover, listed, number, positive, whole
+from .silicon import Prices
 from .vectors import VectorParts, vector_bytes, vector_seconds
 from .works import Lanes, Product, Work
 
@@ -153,8 +153,6 @@ class Costs:
         self, chips: Chips, constants: Constants, mapped: bool, way: str = "all", fan_out: int = 0,
         prices: Prices | None = None, with_bytes: bool = False,
     ) -> None:  # fmt: skip
-        of_cores = chips.of_cores
-        cover(not of_cores or prices is None, "energy on chips of cores")
         cover(not isinstance(chips, Boxes) or (prices is None and not mapped), "energy in boxes")
         self.constants, self.way, self.prices, self._mapped = constants, way, prices, mapped
         self._with_bytes = with_bytes or prices is not None
@@ -222,13 +220,8 @@ class Costs:
         total = prices.mac * sum(float(p.batch) * p.m * p.n * p.k for p in work.products)
         for p in work.products:
             _, hbm, moved, edge, port = self._product(self.constants.packed(p))
-            total = (
-                total
-                + prices.edge * edge
-                + prices.port * port
-                + prices.shared * (moved + hbm)
-                + prices.hbm * hbm
-            )
+            total = total + prices.edge * edge + prices.port * port + prices.filled * moved
+            total = total + prices.shared * (moved + hbm) + prices.hbm * hbm
         if work.lanes is not None:
             _, moved, fetched = self._vector(work.lanes)
             total = (

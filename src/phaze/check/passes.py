@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .graphs import Pass
-from .network import Network, collective, exchange, neighbours
+from .network import Network, collective, collective_sent, exchange, exchange_sent, neighbours
 from .queues import Queues
 from .reading import require
 from .schedules import CoreSchedules, CoreSeconds
@@ -123,6 +123,19 @@ class TimedPass:
                     collective(network, kind, members, np.array([float(size)]), group)[0]
                 )
         return waits
+
+    def sent_bytes(self, network: Network) -> float:
+        """Bytes that a device sends in its collectives."""
+        total = 0.0
+        for work in self.own.works:
+            if work.collective is None:
+                continue
+            kind, size, group, *_ = work.collective
+            if kind in EXCHANGES:
+                total += exchange_sent(network, work.collective, self.hides.once)
+            else:
+                total += collective_sent(network, kind, neighbours(network, group), size, group)
+        return total
 
     def _on_cores(self, times: WorkSeconds, waits: Floats) -> CoreSeconds:
         """Units: a work alone has one core or all, several in pieces have one way to run."""

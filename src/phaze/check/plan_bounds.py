@@ -33,10 +33,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .energy import Goals, Shown
 from .plan_classes import FittingBlocks, PlanSpace, Row
 from .row_costs import Chipwise, RowCosts, row_costs
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 NEAR = 1e-9
 """Times are sums in another order than phaze has them."""
 ROOM = 12_000_000
@@ -96,78 +98,79 @@ def _closed(
 
 
 def least_batches(
-    spaces: Sequence[PlanSpace], chips: Chipwise, goal: Floats, known: Floats, sharp: bool,
+    spaces: Sequence[PlanSpace], chips: Chipwise, goals: Goals, known: Shown, sharp: bool,
     exact: ExactSolver | None = None,
-) -> Floats:  # fmt: skip
-    """What no plan of each configuration undercuts, [configurations, chips], as far as it is below
-    the goal; ``sharp``: stages of equal blocks, too; ``exact``: plans one by one."""
-    bounds = np.zeros(known.shape)
+) -> Shown:  # fmt: skip
+    """What is shown of the plans of each configuration, as far as they do not reach the goals;
+    ``sharp``: stages of equal blocks, too; ``exact``: plans one by one."""
+    values, corners = np.zeros(known.values.shape), known.corners.copy()
     for number, space in enumerate(spaces):
-        index = np.flatnonzero(known[number] < goal)
+        missing = goals.open & ~known.corners[number]
+        index = np.flatnonzero(missing.any(axis=0))
         if len(index):
-            bounds[number, index] = _least_of_space(
-                space, chips.taken(index), goal[index], sharp, exact
-            )
-    return bounds
+            open_goals = Goals(goals.corners[:, :, index], missing[:, index])
+            shown = _least_of_space(space, chips.taken(index), open_goals, sharp, exact)
+            values[number][:, index], corners[number][:, index] = shown
+    return Shown(values, corners)
 
 
 def _least_of_space(
-    space: PlanSpace, chips: Chipwise, goal: Floats, sharp: bool, exact: ExactSolver | None
-) -> Floats:
-    """What no plan of a configuration undercuts on every chip, as far as it is below the goal."""
+    space: PlanSpace, chips: Chipwise, goals: Goals, sharp: bool, exact: ExactSolver | None
+) -> tuple[Floats, Flags]:
+    """What no plan of a configuration undercuts on every chip in anything that counts, and the
+    corners of which none has one for itself, as far as plans do not reach the goals."""
     sums = chips.sums(space.graph)
     whole, longest = sums.forward + sums.backward, sums.both[sums.often > 0].max(axis=0)
     # M t / K microbatches of all layers fall to every device, however they are placed.
-    least, spent = space.microbatches * whole / space.job.devices, chips.spent
+    least, joules = space.microbatches * whole / space.job.devices, chips.least_joules(space)
     if not space.parts.unsplit:
         least = least * space.graph.width
-    limit, value = goal, least
-    if spent is not None:
-        limit = spent.rates.longest(goal, spent.of_layers(space))
-        value = spent.rates.value(least, spent.of_layers(space))
-    best = np.where(least >= limit, np.maximum(value, goal), np.inf)
+    limit = goals.limit(chips.rates, joules)
+    values = np.stack([rate.value(least, joules) for rate in chips.rates])
+    corners = ~goals.open | (least >= goals.seconds(chips.rates, joules))
     left = np.flatnonzero(least < limit)
     if len(left):
         rows = list(
             space.rows(
-                float(whole[left].min()), float(longest[left].min()), float(limit[left].max())
+                float(whole[left].min()),
+                float(longest[left].min()),
+                float(limit[left].max()),
+                chips.spent is not None,
             )
         )
-        best[left] = _least_of_rows(space, rows, chips.taken(left), goal[left], sharp, exact)
-    # Rows that none brings below the goal are not looked at, so more than it is not shown.
-    return np.minimum(best, goal)
+        of_rows = _least_of_rows(space, rows, chips.taken(left), goals.taken(left), sharp, exact)
+        # Rows that none brings below the limit are not looked at: no more than it is shown.
+        missed = np.stack([rate.value(limit, joules) for rate in chips.rates])[:, left]
+        values[:, left] = np.maximum(values[:, left], np.minimum(of_rows[0], missed))
+        corners[:, left] |= of_rows[1]
+    return values, corners
 
 
 def _least_of_rows(
     space: PlanSpace,
     rows: Sequence[Row],
     chips: Chipwise,
-    goal: Floats,
+    goals: Goals,
     sharp: bool,
     exact: ExactSolver | None,
-) -> Floats:
-    """What no plan of some rows undercuts on every chip: seconds, or where more counts its
-    value."""
+) -> tuple[Floats, Flags]:
+    """What no plan of some rows undercuts on every chip, and corners of which none has one for
+    itself."""
     limits, joules, bounds = list[Floats](), list[Floats](), list[Floats]()
     for row in rows:
-        spent = np.zeros(len(goal))
-        limit, held = goal, None if chips.spent is None else space.what_fits(row)
-        if chips.spent is not None and held is not None:
-            spent = chips.spent.of_row(space, row, held)
-            limit = chips.spent.rates.longest(goal, spent)
-        limits.append(limit)
-        joules.append(spent)
-        bounds.append(row_bound(space, row, chips, limit, sharp))
+        joules.append(chips.row_joules(space, row))
+        limits.append(goals.limit(chips.rates, joules[-1]))
+        bounds.append(row_bound(space, row, chips, limits[-1], sharp))
     if exact is not None and rows:
         _solve(space, rows, chips, limits, bounds, exact)
-    best = np.full(len(goal), np.inf)
-    for limit, spent, seconds in zip(limits, joules, bounds, strict=True):
-        value = seconds
-        if chips.spent is not None:
-            value = chips.spent.rates.value(seconds, spent)
-            value = np.where(seconds >= limit, np.maximum(value, goal), value)
-        best = np.minimum(best, value)
-    return best
+        if chips.spent is not None and chips.times.exact:
+            _leave_fastest(space, rows, chips, limits, bounds, exact)
+    values = np.full((len(chips.rates), len(chips.rate)), np.inf)
+    corners = np.ones(goals.open.shape, bool)
+    for spent, seconds in zip(joules, bounds, strict=True):
+        values = np.minimum(values, [rate.value(seconds, spent) for rate in chips.rates])
+        corners &= ~goals.open | (seconds >= goals.seconds(chips.rates, spent))
+    return values, corners
 
 
 def _solve(
@@ -193,6 +196,26 @@ def _solve(
                 bounds[number][some] = np.where(
                     mine, solver.least(row, goals), bounds[number][some]
                 )
+
+
+def _leave_fastest(
+    space: PlanSpace, rows: Sequence[Row], chips: Chipwise, limits: Sequence[Floats],
+    bounds: list[Floats],
+    exact: ExactSolver,
+) -> None:  # fmt: skip
+    """Where joules count, a slower plan may take fewer: rows whose best plan is not shown to reach
+    the goals count no further where some other row is faster, for it is not the fastest of the
+    configuration."""
+    below = np.stack([bound < limit for bound, limit in zip(bounds, limits, strict=True)])
+    seconds = np.where(below, np.stack(bounds), np.inf)
+    slowest = np.where(below, np.stack(bounds), 0.0).max(axis=0)
+    fastest = [row_bound(space, row, chips, slowest, True) for row in rows]
+    _solve(space, rows, chips, [slowest] * len(rows), fastest, exact)
+    # No row is solved beyond the slowest of these: what is not below it is no time of a plan.
+    times = np.where(np.stack(fastest) < slowest, np.stack(fastest), np.inf)
+    least = np.minimum(times.min(axis=0), seconds.min(axis=0)) * (1 + NEAR)
+    for number, bound in enumerate(bounds):
+        bounds[number] = np.where(below[number] & (bound > least), np.inf, bound)
 
 
 def row_bound(space: PlanSpace, row: Row, chips: Chipwise, goal: Floats, sharp: bool) -> Floats:

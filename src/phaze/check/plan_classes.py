@@ -83,7 +83,8 @@ class Ends:
 @dataclass(slots=True)
 class GraphParts:
     """What the plans of a graph have in common, whatever configuration and memory: ``simple``:
-    equal blocks in a row, ``cut``: plans can be evaluated one by one; ``carried``: the least bytes
+    equal blocks in a row, ``cut``: plans can be evaluated one by one, ``ends``: calls stand in a
+    chain, of which the first and the last alone share parameters; ``carried``: the least bytes
     over a boundary, ``around``: those around the pipeline, ``arriving``: the least that a stage of
     a chain waits for at its first call; ``unsplit``: calls that a stage of one device can hold."""
 
@@ -91,6 +92,7 @@ class GraphParts:
     job: Job
     simple: bool = field(init=False)
     cut: bool = field(init=False)
+    ends: bool = field(init=False)
     carried: float = field(init=False)
     around: float = field(init=False)
     arriving: float = field(init=False)
@@ -100,8 +102,8 @@ class GraphParts:
 
     def __post_init__(self) -> None:
         graph, last, chain = self.graph, len(self.graph.calls) - 1, is_chain(self.graph)
-        ends = chain and all(set(tie.calls) == {0, last} for tie in graph.ties)
-        self.simple, self.cut = self._equal_blocks(), ends or not graph.ties
+        self.ends = chain and all(set(tie.calls) == {0, last} for tie in graph.ties)
+        self.simple, self.cut = self._equal_blocks(), self.ends or not graph.ties
         self.carried, self.around = min(crossing(graph), default=0.0), around_bytes(graph)
         next_calls = [size for tail, head, size in graph.edges if head == tail + 1]
         self.arriving = min(next_calls, default=0.0) if chain else 0.0
@@ -194,9 +196,11 @@ class PlanSpace:
         """Replicas that the devices allow and the microbatches can use."""
         return min(self.microbatches, self.job.devices // self.least_devices(stages, unsplit))
 
-    def rows(self, seconds: float, longest: float, goal: float) -> Iterator[Row]:
+    def rows(
+        self, seconds: float, longest: float, goal: float, by_joules: bool = False
+    ) -> Iterator[Row]:
         """Rows that a chip with these seconds of all layers and of the longest may bring below the
-        goal."""
+        goal; ``by_joules``: more replicas of as many microbatches may take more of them."""
         total = self.microbatches
         # ZeRO 1 needs no more memory and no more time than ZeRO 0: weights are sent in no more
         # bytes than gradients.
@@ -208,7 +212,8 @@ class PlanSpace:
                 most = self.most_replicas(stages, min(self.parts.unsplit, stages))
                 while most >= 1:
                     rounds = -(-total // most)
-                    fewest = 1 if self.ends_alone else -(-total // rounds)
+                    together = self.ends_alone and not by_joules
+                    fewest = 1 if together else -(-total // rounds)
                     filled = 0.0 if family.split else family.share(stages) * seconds
                     if (
                         family.laps(rounds, stages) * max(seconds / stages, longest) + filled

@@ -49,7 +49,7 @@ def prove_plan(
     )
     answer = listed(only(said["answer"], "answer", ("models",))["models"], "answer.models", 1)[0]
     watch("the plan")
-    seconds, best = model.answer(answer, chip, float(memories[0])), said["best"]
+    (seconds,), best = model.answer(answer, chip, float(memories[0])), said["best"]
     require(
         abs(seconds - best) <= NEAR * seconds, f"best: {best!r}, and the plan takes {seconds!r}"
     )

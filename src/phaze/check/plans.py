@@ -4,14 +4,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .families import Family, families_of
 from .job import Job, Shape, Size, boundary_levels, over_replicas
-from .layer_costs import LayerJoules
 from .network import collective, transfer
 from .plan_graph import LayerSeconds, PlanGraph, Tie
 
@@ -278,43 +276,6 @@ def tied_seconds(graph: PlanGraph, job: Job, shape: Shape, owner: Mapping[int, i
             size = np.array([job.held.wire * job.held.sent * tie.elements])
             total += float(collective(job.network, "all_reduce", members, size)[0])
     return total
-
-
-def plan_joules(
-    graph: PlanGraph, job: Job, plan: Mapping[str, Any], spent: LayerJoules, hbm_j: float
-) -> float:
-    """The joules of a batch of a plan on one chip, beyond static power; its rules are checked
-    elsewhere."""
-    layers, size = 0.0, [0.0, 0.0]
-    for calls, name in plan["stages"]:
-        mode = graph.names.index(name)
-        for call in calls:
-            kind = graph.calls[call]
-            layers += float(spent.both[kind, 0])
-            if graph.recomputes(call):
-                layers += float(spent.again[mode, kind, 0])
-        held = stage_bytes(graph, job, sorted(calls), mode)
-        size = [size[0] + float(held.parameters - held.experts), size[1] + float(held.experts)]
-    degrees = int(plan["zero"]), int(plan["data"]), int(plan.get("shard", 0))
-    stepped = stepped_parameters(graph, degrees, size[0], size[1])
-    return (
-        job.microbatches(graph.microbatch) * graph.width * layers
-        + stepped * job.held.update * hbm_j
-    )
-
-
-def stepped_parameters(
-    graph: PlanGraph, degrees: tuple[int, int, int], dense: float, experts: float
-) -> float:
-    """Parameters that all devices together step, at a stage of ZeRO with so many replicas and ranks
-    that share out."""
-    zero, data, shard = degrees
-    groups = max(1.0, graph.context * data / shard) if shard else 1.0
-    return (
-        graph.tensor * groups * dense + graph.group * experts
-        if zero
-        else graph.width * data * (dense + experts)
-    )
 
 
 def allowed_families(graph: PlanGraph, job: Job) -> list[Family]:

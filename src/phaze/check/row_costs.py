@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from .energy import Rates
 from .job import Job
-from .layer_costs import LayerJoules
 from .plan_classes import Ends, FittingBlocks, PlanSpace, Row
+from .plan_energy import Spent
 from .plan_graph import LayerSeconds, PlanGraph
-from .plans import around_seconds, sent_seconds, stepped_parameters
+from .plans import around_seconds, sent_seconds
 
 Floats = NDArray[np.float64]
 
@@ -36,19 +36,32 @@ class Sums:
 class Chipwise:
     """Seconds of a graph on some chips that share a network: of layers, of a whole pass, of what
     recomputing adds to a block by mode; ``rate``: HBM bytes a second that vector work reaches,
-    ``links``: of the innermost level."""
+    ``links``: of the innermost level, ``rates`` of what counts, ``spent``: joules where they do."""
 
     times: LayerSeconds
     rate: Floats
     links: float
-    spent: "Spent | None" = None
+    rates: tuple[Rates, ...]
+    spent: Spent | None = None
     _sums: list[Sums] = field(default_factory=list)
 
     def taken(self, index: NDArray[np.int64]) -> "Chipwise":
         if len(index) == len(self.rate):
             return self
         spent = None if self.spent is None else self.spent.taken(index)
-        return Chipwise(self.times.taken(index), self.rate[index], self.links, spent)
+        rates = tuple(rate.taken(index) for rate in self.rates)
+        return Chipwise(self.times.taken(index), self.rate[index], self.links, rates, spent)
+
+    def least_joules(self, space: PlanSpace) -> Floats:
+        """Joules of a batch of all layers; 0 where they do not count."""
+        return np.zeros(len(self.rate)) if self.spent is None else self.spent.of_layers(space)
+
+    def row_joules(self, space: PlanSpace, row: Row) -> Floats:
+        """Joules of a batch that no plan of a row undercuts; 0 where they do not count."""
+        fitting = None if self.spent is None else space.what_fits(row)
+        if self.spent is None or fitting is None:
+            return np.zeros(len(self.rate))
+        return self.spent.of_row(space, row, fitting)
 
     def sums(self, graph: PlanGraph) -> Sums:
         """Of the graph whose seconds these are."""
@@ -58,42 +71,6 @@ class Chipwise:
             totals = often @ times.forward, often @ times.backward, often @ times.weight
             self._sums.append(Sums(*totals, times.forward + times.backward, often))
         return self._sums[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What chips take beside time, where that counts: joules of layers, of a byte of HBM, and what
-    they count."""
-
-    layers: LayerJoules
-    hbm: Floats
-    rates: Rates
-
-    def taken(self, index: NDArray[np.int64]) -> "Spent":
-        layers = LayerJoules(self.layers.both[:, index], self.layers.again[:, :, index])
-        return Spent(layers, self.hbm[index], self.rates.taken(index))
-
-    def of_layers(self, space: PlanSpace) -> Floats:
-        """Joules of a batch of all layers, nothing recomputed."""
-        graph = space.graph
-        often = np.bincount(np.array(graph.calls), minlength=len(graph.layers)).astype(float)
-        return np.asarray(space.microbatches * graph.width * (often @ self.layers.both))
-
-    def of_row(self, space: PlanSpace, row: Row, held: FittingBlocks) -> Floats:
-        """Joules of a batch that no plan of a row undercuts."""
-        graph, more = space.graph, [mode for mode in space.modes_at(row.family, row.stages) if mode]
-        kind, blocks = graph.calls[graph.block.index(True)], sum(graph.block)
-        again = np.zeros(len(self.hbm))
-        if more and space.parts.simple:
-            least = np.min([self.layers.again[mode, kind] for mode in more], axis=0)
-            again = max(0, blocks - held.plain) * least
-        kinds = [graph.layers[k] for k in graph.calls]
-        ties = sum(tie.elements * (len(tie.calls) - 1) for tie in graph.ties)
-        experts = float(sum(layer.experts for layer in kinds))
-        dense = float(sum(layer.parameters for layer in kinds)) - experts - ties
-        stepped = stepped_parameters(graph, (row.zero, row.fewest, space.shard), dense, experts)
-        update = stepped * space.job.held.update * self.hbm
-        return np.asarray(self.of_layers(space) + space.microbatches * graph.width * again + update)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .boxes import of_clusters
-from .energy import KINDS, Objective
-from .fronts import UnitSolver, kind_of
+from .energy import KINDS, Objectives
+from .fronts import RUNS, kinds_of
 from .model import Model, model_of
 from .question import known, of_graphs
 from .reading import cover, digest_of, listed, only, parsed, require, sha256, text_of, whole
@@ -34,23 +33,21 @@ def run_id(folder: Path, texts: dict[str, str]) -> str:
     """SHA-256 over the digests of problem, graphs, certificate and the answer that is shown; of
     that one the digest of its values, but for the code that wrote it."""
     shown = [parsed(text_of(folder / name), name) for name in ANSWERS if (folder / name).exists()]
-    values = [
-        {key: one[key] for key in one if key not in ("code_digest", "version")} for one in shown
-    ]
+    code = ("code_digest", "version")
+    values = [{key: view[key] for key in view if key not in code} for view in shown]
     return sha256("".join([*(sha256(texts[name]) for name in FILES), *map(digest_of, values)]))
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """How a run is checked: ``quick``, ``sharper``: a bound above the certificate's that may hold
-    as well; a solver of the caller's own for chips that nothing here closes, another for those of a
-    front; ``wider``: a gap; ``larger``: a space in place of the run's own."""
+    as well; a solver of the caller's own for chips that nothing here closes; ``wider``: a gap;
+    ``larger``: a space in place of the run's own."""
 
     quick: bool = False
     sharper: float = 0.0
     watch: Watch = silent
     solver: Solver | None = None
-    unit_solver: UnitSolver | None = None
     wider: float = 0.0
     larger: Mapping[str, Any] | None = None
 
@@ -99,34 +96,25 @@ class Documents:
         known(self.problem, self.graphs)
         of_graphs(self.problem, self.graphs)
         cover(self.designs()[0] is not None, "the certificate has no witness of its answer")
-        kind = kind_of(self.problem)
-        require(kind in KINDS, f"objective.kind: {str(kind)[:40]} is none")
-        if kind != "throughput":
-            stacks = [model["training"]["machine"]["stack"] for model in self.problem["models"]]
-            paper = any(stack["stages"] != "layers" for stack in stacks)
-            cover(
-                of_clusters(self.problem["space"]) and not paper,
-                f"the objective {kind} on chips of cores",
-            )
+        for kind in kinds_of(self.problem):
+            require(kind in KINDS, f"objective.kind: {str(kind)[:40]} is none")
 
 
 def model_at(
     problem: dict[str, Any], graphs: dict[str, Any], certificate: dict[str, Any], number: int
 ) -> Model:
     """A model of the problem."""
-    table, kind, objective = problem["models"][number], kind_of(problem), None
-    if kind != "throughput":
-        devices = whole(problem["models"][0]["training"]["devices"], "devices", 1)
-        objective = Objective(kind, devices, problem["space"], problem["ownership"])
+    devices = whole(problem["models"][0]["training"]["devices"], "devices", 1)
+    objectives = Objectives(kinds_of(problem), devices, problem["space"], problem["ownership"])
     return model_of(
-        table,
+        problem["models"][number],
         graphs["models"][number],
         certificate["fusion"][number],
         certificate["multipliers"][number],
         problem["residency"] is True,
         problem["hbm_bytes"],
         technology_of(problem["space"]["base"]).fan_out,
-        objective=objective,
+        objectives=objectives,
         own_links="links" in problem["space"]["axes"],
     )
 
@@ -136,10 +124,22 @@ def texts_of(folder: Path) -> dict[str, str]:
     return {name: text_of(folder / name) for name in FILES}
 
 
+def _keys(problem: dict[str, Any]) -> list[str]:
+    """The keys of a certificate: the limits of a front as they are proved, where these do not
+    follow from the problem, and where models count relative to their own bests these."""
+    keys = [*(FRONT_KEYS if "front" in problem else KEYS)]
+    several = len(problem["models"]) > 1
+    if several and problem["objective"]["mean"] == "regret":
+        keys.append("bests")
+    if several and "front" in problem and problem["objective"]["mean"] == "geometric":
+        keys += ["limits"] if set(problem["front"]["within"]) & set(RUNS) else []
+    return keys
+
+
 def documents_of(texts: dict[str, str], options: Options) -> Documents:
     """The documents of a run, which are about one question."""
     problem, graphs, stated = (parsed(texts[name], name) for name in FILES)
-    certificate = only(stated, "certificate.json", FRONT_KEYS if "front" in problem else KEYS)
+    certificate = only(stated, "certificate.json", _keys(problem))
     schemas = (problem.get("schema"), graphs.get("schema"), certificate["schema"])
     require(
         schemas == ("phaze.problem/1", "phaze.graphs/1", "phaze.certificate/1"),

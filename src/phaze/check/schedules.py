@@ -76,6 +76,10 @@ class CoreSchedules:
     parts: tuple[tuple[int, ...], ...]
     multipliers: tuple[Multiplier, ...] = ()
 
+    def spread(self, slots: Any) -> list[bool]:
+        """Which units of a schedule, that was checked, are spread."""
+        return [row[1:] == [None, None] for row in slots]
+
     def makespan(self, slots: Any, times: CoreSeconds, where: str) -> float:
         """The length of a schedule on the one chip, after every rule has been checked: slots
         [start, tensor core, vector core], both null where the operator is spread."""

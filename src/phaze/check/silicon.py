@@ -15,7 +15,8 @@ joules of the arrays and lanes at the low corner, bytes delivered with the most 
 shared by the most clusters. A chip is the box of itself.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +169,7 @@ def joules_of(chips: Chips, made: Technology) -> Joules:
 def drawn_of(low: Chips, high: Chips, made: Technology) -> Drawn:
     """What no chip between two corners draws less than; ``low`` has its area, and the least
     network."""
+    made = made.designed
     joules, macs = joules_of(low, made), low.macs
     idle = (
         made.leakage_w_per_mm2 * low.area + low.hbm_stacks * made.stack_w + low.links * made.link_j
@@ -215,24 +217,49 @@ def held_clock(power: Power, rated_hz: Floats, limit_w: float) -> Floats:
     return np.where(full, top, low)
 
 
-def energies_of(chips: Chips, made: Technology) -> tuple[Floats, ...]:
-    """Joules of a multiply-accumulate, a byte at edges and ports, a lane operation, a byte of
-    vector work, of the global buffer and of HBM, at the voltage of the clock held; watts that a
-    chip draws whatever runs."""
-    joules, square, each = (
-        joules_of(chips, made),
-        volts_of(chips.clock, made) ** 2,
-        np.ones(len(chips)),
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Joules of each thing on every chip, and watts that it draws whatever runs: a
+    multiply-accumulate, a byte at the edges of arrays, one through a port, one that a product moves
+    between cores and the global buffer beside what that takes, a lane operation, a byte of vector
+    work, of the global buffer, of HBM, and one that links send."""
+
+    mac: Floats
+    edge: Floats
+    port: Floats
+    filled: Floats
+    lane: Floats
+    vector: Floats
+    shared: Floats
+    hbm: Floats
+    sent: Floats
+    static: Floats
+
+    def taken(self, index: NDArray[Any]) -> "Prices":
+        """Those of some chips."""
+        return Prices(*(getattr(self, column.name)[index] for column in fields(self)))
+
+
+def prices_of(chips: Chips, made: Technology) -> Prices:
+    """What runs take on chips that have their areas, at the voltage of the clock held."""
+    joules = joules_of(chips, made)
+    square = volts_of(chips.clock, made) ** 2
+    each = np.ones(len(chips))
+    alone = chips.arrays * (made.row_edge * chips.rows + made.column_edge * chips.columns)
+    share = edges_of(chips, made) / alone
+    across = joules.across if made.port_fills else 0.0 * each
+    filled = 0.0 * each if made.port_fills else joules.across
+    leaking = made.leakage_w_per_mm2 * chips.area
+    awake = chips.links * (made.link_j - made.sent_j)
+    return Prices(
+        mac=square * made.mac_j,
+        edge=square * share * joules.edge,
+        port=square * across,
+        filled=square * filled,
+        lane=square * made.lane_j,
+        vector=square * (2.0 * joules.register + across),
+        shared=square * joules.shared,
+        hbm=made.hbm_j * each,
+        sent=made.sent_j * each,
+        static=leaking + chips.hbm_stacks * made.stack_w + awake,
     )
-    share = edges_of(chips, made) / (OPERAND * chips.arrays * (chips.rows + chips.columns))
-    idle = (
-        made.leakage_w_per_mm2 * chips.area
-        + chips.hbm_stacks * made.stack_w
-        + chips.links * made.link_j
-    )
-    return (
-        square * made.mac_j, square * share * joules.edge, square * joules.across,
-        square * made.lane_j,
-        square * (2.0 * joules.register + joules.across), square * joules.shared, made.hbm_j * each,
-        idle,
-    )  # fmt: skip

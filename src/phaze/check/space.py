@@ -45,12 +45,25 @@ CHUNK = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The chips of a space, how many combinations its axes have, and for each chip the place of the
-    largest memory that it may have; -1: none."""
+    """The chips of a space, how many combinations its axes have, for each chip the place of the
+    largest memory that it may have (-1: none), and its number."""
 
     chips: Chips
     combinations: int
     memory: Integers
+    number: Integers
+
+    def with_every_memory(self, memories: int) -> "Space":
+        """Each chip with each of so many memories up to its largest."""
+        chips = [np.flatnonzero(self.memory >= place) for place in range(memories)]
+        index = np.concatenate(chips)
+        places = np.repeat(np.arange(memories), [len(row) for row in chips])
+        return Space(self.chips.taken(index), self.combinations, places, self.number[index])
+
+
+def numbered(chips: Chips, combinations: int, memory: Integers) -> Space:
+    """The space of some chips, numbered as they stand."""
+    return Space(chips, combinations, memory, np.arange(len(chips)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +220,7 @@ def space_of(grid: Grid, memories: Sequence[int]) -> Space:
         )
     )
     require(len(chips) > 0, "the space has no chip")
-    return Space(chips, count, grid.limits.memory(chips, memories))
+    return numbered(chips, count, grid.limits.memory(chips, memories))
 
 
 def chip_named(grid: Grid, memories: Sequence[int], stated: Any) -> Space:
@@ -224,4 +237,4 @@ def chip_named(grid: Grid, memories: Sequence[int], stated: Any) -> Space:
     same = fields_stated == {name: float(values[0]) for name, values in grid.stated(index).items()}
     chips, _ = grid.limits.kept(grid.corner(index))
     require(same and len(chips) == 1, "answer.chip: the space has no such chip")
-    return Space(chips, grid.combinations, grid.limits.memory(chips, memories))
+    return numbered(chips, grid.combinations, grid.limits.memory(chips, memories))

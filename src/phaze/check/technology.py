@@ -2,13 +2,14 @@
 docs/silicon.md).
 
 phaze.technology/2 states them for chips of clusters. phaze.technology/1, the form of the paper's
-area table, is read into the same: a share for all else scales every area, the activity of the
-design power scales every joule, a core has no port and no wires of its own, and its voltage does
-not change.
+area table, is read into the same: a share for all else scales every area, an activity scales every
+joule of the design power, a core has no port and no wires of its own, its buffer is filled by what
+the global buffer reads, its links take energy by the byte that they send, and its voltage does not
+change.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -44,6 +45,10 @@ class Curve:
     values: Floats
     through_origin: bool
 
+    def scaled(self, factor: float) -> "Curve":
+        """All values times a factor."""
+        return replace(self, values=factor * self.values)
+
     def __call__(self, size: Floats) -> Floats:
         slope = (self.values[-1] - self.values[-2]) / (self.sizes[-1] - self.sizes[-2])
         inside = np.interp(size, self.sizes, self.values)
@@ -73,8 +78,10 @@ class Technology:
     of a port's byte a cycle and a mm, and ``width_mm2`` of the global buffer's. ``row_edge`` and
     ``column_edge``: bytes a cycle at a row and a column of an array; ``width_busy``: the share of
     the global buffer's width that is always counted busy, ``vector_moves``: how often vector work
-    moves a byte of HBM across the die. ``stack_bytes`` is 0 where a chip may have any memory of a
-    problem.
+    moves a byte of HBM across the die. ``activity``: the share of its greatest power that a design
+    counts. ``sends_awake``: links draw by the second, not by the byte that they send;
+    ``port_fills``: buffers are filled through ports, not by reads of the global buffer.
+    ``stack_bytes`` is 0 where a chip may have any memory of a problem.
     """
 
     mac_mm2: float
@@ -110,6 +117,9 @@ class Technology:
     wire_j: float = 0.0
     stack_w: float = 0.0
     hbm_activity: float = 1.0
+    activity: float = 1.0
+    sends_awake: bool = False
+    port_fills: bool = False
     volts_slope: float = 0.0
     volts_least: float = 0.0
     reference_hz: float = 1.0
@@ -129,13 +139,27 @@ class Technology:
         """Joules of a byte of a buffer in banks."""
         return self.buffer_j(np.minimum(size, self.bank_bytes))
 
+    @property
+    def sent_j(self) -> float:
+        """Joules of a byte that a link sends, beside what it draws always."""
+        return 0.0 if self.sends_awake else self.link_j
+
+    @property
+    def designed(self) -> "Technology":
+        """With the joules that a design counts."""
+        if self.activity == 1.0:
+            return self
+        names = ("mac_j", "lane_j", "hbm_j", "link_j")
+        joules = {name: self.activity * getattr(self, name) for name in names}
+        return replace(self, **joules, buffer_j=self.buffer_j.scaled(self.activity))
+
 
 def _rates(table: Mapping[str, Any], where: str, factor: float, **names: str) -> dict[str, Any]:
     """Fields of a technology by their names in a table, all times a factor."""
     return {field: factor * number(table[name], f"{where}.{name}") for field, name in names.items()}
 
 
-def _energies(table: Mapping[str, Any], activity: float, leakage: str) -> dict[str, Any]:
+def _energies(table: Mapping[str, Any], leakage: str) -> dict[str, Any]:
     """What both schemas say of energy."""
     names = {
         "mac_j": "mac_j",
@@ -144,9 +168,8 @@ def _energies(table: Mapping[str, Any], activity: float, leakage: str) -> dict[s
         "link_j": "link_j_per_byte",
     }
     return {
-        **_rates(table, "energy", activity, **names),
-        **_rates(table, "energy", 1.0, leakage_w_per_mm2=leakage),
-        "buffer_j": curve_of(table["buffer"], "energy.buffer", activity),
+        **_rates(table, "energy", 1.0, **names, leakage_w_per_mm2=leakage),
+        "buffer_j": curve_of(table["buffer"], "energy.buffer"),
         "bank_bytes": positive(table["core_bank_bytes"], "energy.core_bank_bytes"),
     }
 
@@ -166,9 +189,8 @@ def process_of(chip: Mapping[str, Any], process: Mapping[str, Any]) -> Technolog
     )
     return Technology(
         **rates,
-        **_energies(
-            energy, number(energy["design_activity"], "energy.design_activity"), "static_w_per_mm2"
-        ),
+        **_energies(energy, "static_w_per_mm2"),
+        activity=positive(energy["design_activity"], "energy.design_activity"),
         mac_mm2=share * positive(area["mac_mm2"], "area.mac_mm2"),
         lane_mm2=share * positive(area["lane_mm2"], "area.lane_mm2"),
         hbm_mm2=share * hbm,
@@ -245,7 +267,9 @@ def node_of(table: Mapping[str, Any]) -> Technology:
     return Technology(
         **rates,
         **more,
-        **_energies(energy, 1.0, "leakage_w_per_mm2"),
+        **_energies(energy, "leakage_w_per_mm2"),
+        sends_awake=True,
+        port_fills=True,
         row_edge=2.0,
         column_edge=2.0,
         width_busy=0.0,

@@ -1,6 +1,6 @@
 """A run's folder, checked: what is claimed in words, and whether it holds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,14 @@ from .boxes import boxed, of_clusters, prove_boxes
 from .claim import larger_words, plan_words, words_of
 from .front_boxes import prove_front_boxes
 from .fronts import (
-    UnitSolver,
+    Design,
     answer_chip,
     asked_of,
-    design_values,
-    goals_of,
-    kind_of,
+    checked_design,
+    kinds_of,
     prove_units,
     require_undominated,
+    staircase_of,
     units_of,
 )
 from .means import Mean, mean_of
@@ -28,16 +28,19 @@ from .reading import (
     NotCoveredError,
     RefusedError,
     cover,
+    listed,
     number,
     only,
     require,
 )
 from .run_documents import Documents, Options, documents_of, run_id, silent, texts_of
 from .space import Grid, Space, chip_named, grid_of, space_of
-from .space_proof import Counted, Solver, Watch, least_times, prove
+from .space_proof import Counted, Near, Solver, Watch, prove
 
 NEAR = 1e-9
 """Figures are sums in another order than phaze has them."""
+ALONE = Mean("geometric", (1.0,), (1.0,))
+"""How a model alone counts."""
 READING = (
     KeyError,
     IndexError,
@@ -98,8 +101,8 @@ class Verdict:
                 f"{self.proved_gap:.3g}"
             )
         what = f"combinations in {self.counted.boxes:,} boxes" if self.counted.boxes else "chips"
-        if self.designs:
-            what = f"{what} with a memory" if self.counted.boxes else "chips with a memory"
+        if self.designs or self.counted.by_memory:
+            what = f"{what} with a memory"
         rest = self.chips - self.proved
         answer = f"{self.designs:,} designs hold" if self.designs else "answer holds"
         if self.quick:
@@ -111,14 +114,12 @@ class Verdict:
 
 def check(
     folder: Path, quick: bool = False, sharper: float = 0.0, watch: Watch = silent,
-    solver: Solver | None = None,
-    unit_solver: UnitSolver | None = None, wider: float = 0.0,
-    larger: Mapping[str, Any] | None = None,
+    solver: Solver | None = None, wider: float = 0.0, larger: Mapping[str, Any] | None = None,
 ) -> Verdict:  # fmt: skip
     """Check the run, front or plan in a folder, with these :class:`Options`."""
     verdict = Verdict(quick=quick)
     try:
-        _check(folder, verdict, Options(quick, sharper, watch, solver, unit_solver, wider, larger))
+        _check(folder, verdict, Options(quick, sharper, watch, solver, wider, larger))
     except RefusedError as fault:
         verdict.wrong = str(fault)
     except NotCoveredError as fault:
@@ -193,34 +194,28 @@ def _check_plan(run: Documents, verdict: Verdict) -> None:
 
 
 def _prove_front(run: Documents, grid: Grid, space: Space, verdict: Verdict) -> None:
-    asked, mean, models, sizes = (
-        asked_of(run.problem),
-        mean_of(run.problem),
-        run.models(),
-        list(run.problem["hbm_bytes"]),
-    )
-    cover(mean.plain or mean.kind != "regret", "fronts of regret")
-    watch, solver = run.options.watch, run.options.unit_solver
-    rows, points = run.designs(), []
+    asked, models = asked_of(run.problem, run.certificate), run.models()
+    sizes = list(run.problem["hbm_bytes"])
+    means = _proved_means(run, grid, models, space, verdict)
+    watch, solver = run.options.watch, run.options.solver
+    rows, designs = run.designs(), list[Design]()
     watch(f"{len(rows):,} designs")
     for place, row in enumerate(rows):
-        points.append(design_values(grid, sizes, asked, models, mean, row, f"front[{place}]"))
-    values = np.stack(points, axis=1)
-    require_undominated(values)
+        design = checked_design(grid, sizes, asked, models, means, row, f"front[{place}]")
+        designs.append(design)
+    require_undominated(np.stack([design.values for design in designs], axis=1))
+    stairs = staircase_of(asked, designs, verdict.gap)
+    near = designs[0].taken
     verdict.designs, verdict.proved_gap = len(rows), max(NEAR, verdict.gap)
     if not boxed(run.problem):
         units = units_of(grid, space, sizes, asked)
-        goals = goals_of(units, asked, values, verdict.gap, mean.batches[0])
-        verdict.counted = prove_units(
-            models, mean, space, units, goals, watch, verdict.quick, solver
-        )
+        quick = verdict.quick
+        verdict.counted = prove_units(models, means, stairs, units, watch, near, quick, solver)
         return
     _covered_by_boxes(models)
     verdict.counted = Counted(grid.combinations, grid.combinations)
     if not verdict.quick:
-        verdict.counted = prove_front_boxes(
-            models, mean, grid, sizes, asked, values, verdict.gap, watch, solver
-        )
+        verdict.counted = prove_front_boxes(models, means, grid, sizes, stairs, near, watch, solver)
 
 
 def _covered_by_boxes(models: list[Model]) -> None:
@@ -230,61 +225,135 @@ def _covered_by_boxes(models: list[Model]) -> None:
     )
 
 
-def _answered(
-    run: Documents, grid: Grid, verdict: Verdict, space: Space | None = None
-) -> tuple[list[Model], list[float], Mean]:
-    """The models of a run whose answer has the score that it states, what each takes in it, and how
-    they count together; regret is relative to the best chips of a space, which are stated to within
-    the gap."""
-    answer = only(run.certificate["answer"], "answer", ("chip", "hbm_bytes", "models"))
-    require(len(answer["models"]) == len(run.problem["models"]), "answer: other models")
-    models, mean = run.models(), mean_of(run.problem)
-    run.options.watch("the answer")
-    chip, size = answer_chip(grid, list(run.problem["hbm_bytes"]), answer, "answer")
-    seconds = [
-        model.answer(row, chip, size) for model, row in zip(models, answer["models"], strict=True)
+def _proved_means(
+    run: Documents, grid: Grid, models: list[Model], space: Space | None, verdict: Verdict
+) -> list[Mean]:
+    """How models count together in everything that counts. Of least regret each model's own best is
+    stated, which no chip betters by more than the gap: of one on the other hand nothing more is
+    known, so the claim is about these bests."""
+    mean, kinds = mean_of(run.problem), kinds_of(run.problem)
+    if mean.plain or mean.kind != "regret":
+        return [mean] * len(kinds)
+    means = list[Mean]()
+    for kind, rows in enumerate(listed(run.certificate["bests"], "bests", len(kinds))):
+        bests = list[float]()
+        for place, row in enumerate(listed(rows, "bests", len(models))):
+            model = models[place].counting(kinds[kind])
+            (value,) = _values_of(run, grid, [model], row, f"bests[{kind}][{place}]")[0]
+            bests.append(value)
+            if not verdict.quick:
+                run.options.watch(f"{model.name} alone")
+                lend = _lent(run.options.solver, place, kind)
+                _prove_alone(run, grid, space, model, value * (1 - verdict.gap), lend)
+        means.append(replace(mean, bests=tuple(bests)))
+    verdict.words += [_best_words(kinds, means, models)]
+    return means
+
+
+def _best_words(kinds: Sequence[str], means: Sequence[Mean], models: Sequence[Model]) -> str:
+    """Relative to which bests models count."""
+    pairs = [
+        f"{model.name} {value!r}"
+        for mean in means
+        for model, value in zip(models, mean.bests, strict=True)
     ]
-    allowed = NEAR
-    if mean.kind == "regret" and not mean.plain:
-        cover(
-            space is not None and all(model.exact for model in models),
-            "regret where no step finds the best plans",
-        )
-        if space is not None:
-            mean = replace(mean, bests=least_times(models, space, seconds, run.options.watch))
-        allowed += verdict.gap
-    score = float(mean.score(np.array(seconds)[:, None])[0])
-    fits = score * (1 - allowed) <= verdict.best <= score * (1 + NEAR)
+    return f"bests       {', '.join(pairs)}; of each alone nothing is better by more than the gap"
+
+
+def _prove_alone(
+    run: Documents,
+    grid: Grid,
+    space: Space | None,
+    model: Model,
+    bound: float,
+    solver: Solver | None,
+) -> None:
+    """No chip of the run's space takes less for a model alone."""
+    sizes, watch = list(run.problem["hbm_bytes"]), run.options.watch
+    if boxed(run.problem):
+        prove_boxes([model], ALONE, grid, sizes, bound, (), watch)
+        return
+    chips = space_of(grid, run.memories) if space is None else space
+    units = _units_of(run, grid, chips, model.kinds)
+    alone = prove([model], ALONE, units, (bound, bound), watch, False, solver)
+    words = f"nothing shows that {alone.first_open} takes {bound!r} or more"
+    require(alone.least >= bound * (1 - NEAR), f"{words} for {model.name} alone")
+
+
+def _lent(solver: Solver | None, model: int, kind: int) -> Solver | None:
+    """A solver of the caller's own, of one model and one of the things that count."""
+    if solver is None:
+        return None
+
+    def alone(chip: int, memory: int) -> list[list[list[float]]]:
+        return [[[float(plan[kind])] for plan in solver(chip, memory)[model]]]
+
+    return alone
+
+
+def _units_of(run: Documents, grid: Grid, space: Space, kinds: Sequence[str]) -> Space:
+    """The chips of a space, where more than time counts and memory is free with every memory: of
+    plans that are fastest one in less memory may take less energy."""
+    if set(kinds) == {"throughput"} or grid.made.stack_bytes:
+        return space
+    return space.with_every_memory(len(run.problem["hbm_bytes"]))
+
+
+def _values_of(
+    run: Documents, grid: Grid, models: Sequence[Model], stated: Any, where: str
+) -> Near:
+    """What each model takes in an answer, its chip, memory and plans checked."""
+    answer = only(stated, where, ("chip", "hbm_bytes", "models"))
+    rows = listed(answer["models"], f"{where}.models", len(models))
+    chip, size = answer_chip(grid, list(run.problem["hbm_bytes"]), answer, where)
+    return tuple(model.answer(row, chip, size) for model, row in zip(models, rows, strict=True))
+
+
+def _answered(
+    run: Documents, grid: Grid, verdict: Verdict, space: Space | None
+) -> tuple[list[Model], Near, Mean]:
+    """The models of a run whose answer has the score that it states, what each takes in it, and how
+    they count together."""
+    models = run.models()
+    run.options.watch("the answer")
+    values = _values_of(run, grid, models, run.certificate["answer"], "answer")
+    (mean,) = _proved_means(run, grid, models, space, verdict)
+    score = float(mean.score(np.array(values))[0])
+    fits = abs(score - verdict.best) <= NEAR * score
     require(fits, f"best: {verdict.best!r}, and the answer has {score!r}")
-    return models, seconds, mean
+    return models, values, mean
 
 
 def _prove_larger(run: Documents, grid: Grid, larger: Mapping[str, Any], verdict: Verdict) -> None:
     """The answer of a run against a space of boxes."""
-    models, seconds, mean = _answered(run, grid, verdict)
+    models, near, mean = _answered(run, grid, verdict, None)
     bound = verdict.best * (1 - verdict.gap)
     if of_clusters(larger):
         cover(
             of_clusters(run.problem["space"]), "a space of clusters held against an answer of cores"
         )
-        cover(kind_of(run.problem) == "throughput", "energy, cost and carbon in boxes of clusters")
+        cover(
+            kinds_of(run.problem) == ("throughput",), "energy, cost and carbon in boxes of clusters"
+        )
     else:
         _covered_by_boxes(models)
     space = grid_of(larger, run.problem["ownership"])
     verdict.counted = Counted(space.combinations, space.combinations, bound)
     if not verdict.quick:
         sizes = run.problem["hbm_bytes"]
-        verdict.counted = prove_boxes(models, mean, space, sizes, bound, seconds, run.options.watch)
+        verdict.counted = prove_boxes(models, mean, space, sizes, bound, near, run.options.watch)
         verdict.proved_gap = max(NEAR, verdict.gap)
 
 
 def _prove(run: Documents, grid: Grid, space: Space, bound: float, verdict: Verdict) -> None:
     """The answer of a run against every chip of its space."""
-    models, seconds, mean = _answered(run, grid, verdict, space)
+    models, near, mean = _answered(run, grid, verdict, space)
     options, goal = run.options, max(bound, min(run.options.sharper, verdict.best))
+    units = _units_of(run, grid, space, kinds_of(run.problem))
     counted = prove(
-        models, mean, space, (goal, bound), options.watch, options.quick, options.solver, seconds
+        models, mean, units, (goal, bound), options.watch, options.quick, options.solver, near
     )
+    counted.by_memory = units is not space
     verdict.counted, verdict.proved_gap = counted, max(NEAR, 1 - counted.least / verdict.best)
     shown = verdict.quick or counted.least >= bound * (1 - NEAR)
     require(

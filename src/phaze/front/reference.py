@@ -57,6 +57,17 @@ class ReferenceFront:
         }
         return values[metric.name]
 
+    def plans(self, chip: int, hbm: int) -> list[list[list[float]]]:
+        """By model what the fastest plan of every configuration that fits takes in each metric of a
+        run."""
+        every, size = list[list[list[float]]](), self.plain.job.hbm_bytes[hbm]
+        for model in self.configurations(chip):
+            plans = [model.plan(choice, size) for choice in model.task.configurations]
+            pairs = [(plan.plan.batch_s, plan.dynamic_j) for plan in plans if plan is not None]
+            table = self.configuration_values(chip, hbm, pairs)
+            every.append([[float(value) for value in values] for values in table.T])
+        return every
+
     def configuration_values(
         self, chip: int, hbm: int, configurations: Sequence[tuple[float, float]]
     ) -> Floats:

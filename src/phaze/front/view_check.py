@@ -16,6 +16,7 @@ from phaze.front.answer import StatedDesign, design_order, front_view, model_tab
 from phaze.front.measures import Measures
 from phaze.front.order import undominated
 from phaze.front.reference import ReferenceFront
+from phaze.front.witness import proved_limits
 from phaze.search.chips import SpaceChips
 from phaze.search.code import code_digest
 from phaze.search.configurations import ConfigurationPlan
@@ -23,7 +24,7 @@ from phaze.search.reference import way_of
 from phaze.search.reference_path import NEAR
 from phaze.search.state import TIE
 from phaze.search.view_check import check_text
-from phaze.search.witness import chip_of, seconds_score
+from phaze.search.witness import chip_of, proved_score
 
 PROVED = "python -m phaze.check says whether its certificate holds"
 
@@ -119,24 +120,22 @@ def _same_designs(
         return []
     if len(rows) != len(designs):
         return [f"points: {len(designs)} designs, and certificate.json has {len(rows)}"]
-    for index, (row, design) in enumerate(zip(rows, designs, strict=True)):
-        if (
-            row["chip"] != chip_of(chips, design.chip)
-            or row["hbm_bytes"] != job.hbm_bytes[design.hbm]
-        ):
-            return [f"points[{index}].chip: certificate.json names another one"]
-        seconds = [float(model["batch_s"]) for model in document["points"][index]["models"]]
+    limits, stated = proved_limits(job, front.metrics, front.scales), certificate.get("limits", {})
+    if stated != limits:
+        return [f"limits: {limits} are proved, and certificate.json has {stated}"]
+    for number, (row, design) in enumerate(zip(rows, designs, strict=True)):
+        point = document["points"][number]
+        size = job.hbm_bytes[design.hbm]
+        if row["chip"] != chip_of(chips, design.chip) or row["hbm_bytes"] != size:
+            return [f"points[{number}].chip: certificate.json names another one"]
+        seconds = [float(model["batch_s"]) for model in point["models"]]
         for place, metric in enumerate(front.metrics.of):
-            value, value_here = row["values"][place], float(design.values[place])
-            if metric.kind == "throughput":
-                value_here = seconds_score(front.scales[front.metrics.runs.index(metric)], seconds)
-            if abs(value - value_here) > TIE * value_here:
-                return [
-                    (
-                        f"points[{index}].metrics.{metric.name}: {value_here!r} as a score, and "
-                        f"certificate.json has {value!r}"
-                    )
-                ]
+            stated, value = row["values"][place], float(design.values[place])
+            if metric.kind is not None:
+                value = proved_score(front.scales[front.metrics.runs.index(metric)], value, seconds)
+            if abs(stated - value) > TIE * value:
+                where = f"points[{number}].metrics.{metric.name}"
+                return [f"{where}: {value!r} as a score, and certificate.json has {stated!r}"]
     return []
 
 

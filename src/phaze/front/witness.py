@@ -5,6 +5,9 @@ it can be had.
                                                        (:mod:`phaze.search.witness`)
     gap        in metrics of a run: the one that was requested, or what a front that was stopped has
                shown
+    limits     of metrics of a run of several models, relative to no baseline, where models count
+               relative to one
+    bests      as in that of a search, by metric of a run
     front      designs: values in the order of the metrics (seconds of a batch for throughput), chip
                by axis values, memory, and of each model its plan and schedules
 
@@ -15,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phaze.front.answer import StatedDesign
+from phaze.front.measures import batch_of
 from phaze.front.metrics import RequestedMetrics
 from phaze.front.state import FrontState
 from phaze.placement.answer import document_of
@@ -24,12 +28,15 @@ from phaze.search.exact_layers import ScheduleMemo
 from phaze.search.objective import Scale
 from phaze.search.question_files import Papers
 from phaze.search.reference import layers_on
+from phaze.search.task import SearchJob
 from phaze.search.witness import (
+    baseline_score,
+    bests_of,
     chip_of,
     heading,
     model_witness,
     needs_schedules,
-    seconds_score,
+    proved_score,
     tables_of,
 )
 
@@ -39,11 +46,35 @@ def proved_values(
 ) -> list[float]:
     """A design's metrics as they are proved."""
     values = [float(value) for value in design.values[: len(metrics.of)]]
-    seconds = [planned.plan.batch_s for _, planned in design.plans]
+    seconds = [plan.plan.batch_s for _, plan in design.plans]
     for place, metric in enumerate(metrics.of):
-        if metric.kind == "throughput":
-            values[place] = seconds_score(scales[metrics.runs.index(metric)], seconds)
+        if metric.kind is not None:
+            scale = scales[metrics.runs.index(metric)]
+            values[place] = proved_score(scale, values[place], seconds)
     return values
+
+
+def proved_limits(
+    job: SearchJob, metrics: RequestedMetrics, scales: Sequence[Scale]
+) -> dict[str, float]:
+    """The limits of metrics of a run as they are proved, where models count relative to a
+    baseline."""
+    limits = dict[str, float]()
+    if len(job.models) == 1 or job.objective.mean != "geometric":
+        return limits
+    for metric, value in metrics.within:
+        if metric.kind is not None:
+            score = batch_of(job) / value if metric.more else value
+            limits[metric.name] = score * baseline_score(scales[metrics.runs.index(metric)])
+    return limits
+
+
+def limits_of(
+    job: SearchJob, metrics: RequestedMetrics, scales: Sequence[Scale]
+) -> dict[str, dict[str, float]]:
+    """These as a certificate has them."""
+    limits = proved_limits(job, metrics, scales)
+    return {"limits": limits} if limits else {}
 
 
 def _witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
@@ -82,5 +113,7 @@ def front_proof(
         **heading(papers),
         "gap": gap,
         "front": rows if whole else None,
+        **limits_of(state.job, state.metrics, state.front_scales),
+        **bests_of(state.front_scales),
         **tables_of(state.job.models, whole),
     }

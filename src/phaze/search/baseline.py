@@ -1,24 +1,29 @@
 """Several models are compared by what they reach relative to a baseline: a chip's values, or each
 model's own best."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from phaze.errors import InputError
+from phaze.search.answer import best_of
 from phaze.search.candidates import with_constants
 from phaze.search.deadline import NEVER, Deadline, OutOfTime, nothing_in_time, within
 from phaze.search.objective import Scale, scale_of
 from phaze.search.reference import value_on
-from phaze.search.result import SCHEMA
+from phaze.search.result import SCHEMA, answer_of
 from phaze.search.run import Evaluate, in_process, search
 from phaze.search.shortage import nothing_found
 from phaze.search.task import SearchJob, tasks_for
+from phaze.search.witness import witness_of
 
 
 def own_bests(
     job: SearchJob, engine: Evaluate = in_process, deadline: Deadline = NEVER
-) -> list[float]:
-    """The best value of each model alone in the job's space, to the job's gap."""
-    bests = []
+) -> tuple[list[float], tuple[Mapping[str, Any] | None, ...]]:
+    """The best value of each model alone in the job's space, to the job's gap, and the answers that
+    have these."""
+    bests, answers = [], []
     for task in job.models:
         alone = replace(job, models=(task,), limit_s=None)
         scale = scale_of(job.objective, [1.0], [float(task.training.batch)], [1.0])
@@ -27,8 +32,10 @@ def own_bests(
             raise nothing_in_time(SCHEMA)
         if state.best == float("inf"):
             raise nothing_found(state)
+        best = best_of(state)
         bests.append(state.best)
-    return bests
+        answers.append(None if best is None else witness_of(state, best, answer_of(state, best)))
+    return bests, tuple(answers)
 
 
 def scale_for(job: SearchJob, engine: Evaluate = in_process, deadline: Deadline = NEVER) -> Scale:
@@ -43,7 +50,8 @@ def scale_for(job: SearchJob, engine: Evaluate = in_process, deadline: Deadline 
     if len(models) == 1 or objective.mean == "arithmetic":
         return scale_of(objective, weights, sequences, [1.0] * len(models))
     if objective.mean == "regret":
-        return scale_of(objective, weights, sequences, own_bests(job, engine, deadline))
+        bests, answers = own_bests(job, engine, deadline)
+        return replace(scale_of(objective, weights, sequences, bests), bests=answers)
     # On the constants and the links that the space's own chips have: like for like.
     chip = job.baseline or job.space.chip_named(objective.baseline)
     chip = with_constants(chip, job.space.base)

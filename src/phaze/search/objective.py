@@ -32,7 +32,7 @@ that sum to 1, n_m sequences a batch and v0_m on the baseline chip:
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,13 +128,15 @@ class Scale:
     """An objective with its models' numbers in place: weights that sum to 1, sequences, values on
     the baseline chip.
 
-    For least regret the baseline of a model is its own best in the space.
+    For least regret the baseline of a model is its own best in the space, and ``bests`` are the
+    answers that show these, as a certificate has an answer.
     """
 
     objective: Objective
     weights: tuple[float, ...]
     batches: tuple[float, ...]
     baseline: tuple[float, ...]
+    bests: tuple[Mapping[str, Any] | None, ...] = ()
 
     def score(self, values: Floats) -> Floats:
         """The score of models' values [models, ...]."""

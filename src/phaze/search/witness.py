@@ -9,6 +9,8 @@ code of their own.
                                   that graph: a row [start, tensor core, vector core] for each
                                   operator, both null where it is spread (rules icml24 and overlap),
                                   or its start (rule links)
+    bests                         of least regret: of each model alone, by what counts, its own
+                                  best as such an answer
     fusion                        by model, graph, layer and pass: the traced operators of each
                                   fused one, in order
     multipliers                   by model and graph rows [layer, pass, [chains with weights, shares
@@ -166,8 +168,8 @@ def model_witness(
     return None if schedules is None else {**witness, "schedules": schedules}
 
 
-def _answer(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[str, Any] | None:
-    """The witness of the answer, or None where its schedules are not at hand."""
+def witness_of(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[str, Any] | None:
+    """The witness of an answer, or None where its schedules are not at hand."""
     chip, rows = (
         chip_of(state.chips, best.chip),
         zip(
@@ -187,13 +189,17 @@ def _answer(state: SearchState, best: BestDesign, parts: AnswerParts) -> dict[st
 def proved_score(scale: Scale, score: float, seconds: Sequence[float]) -> float:
     """The score that is proved: where models count relative to a baseline, without it, for it is
     the same for all."""
-    if len(seconds) == 1 or scale.objective.mean != "geometric":
-        return score
-    if scale.objective.needs_energy:
-        return score * float(
-            np.exp((np.array(scale.weights) * np.log(np.array(scale.baseline))).sum())
-        )
+    if scale.objective.needs_energy or len(seconds) == 1 or scale.objective.mean != "geometric":
+        return score * baseline_score(scale)
     return seconds_score(scale, seconds)
+
+
+def baseline_score(scale: Scale) -> float:
+    """What a score is of one that is relative to nothing: the mean of the baseline, where models
+    count relative to one."""
+    if len(scale.weights) == 1 or scale.objective.mean != "geometric":
+        return 1.0
+    return float(np.exp((np.array(scale.weights) * np.log(np.array(scale.baseline))).sum()))
 
 
 def seconds_score(scale: Scale, seconds: Sequence[float]) -> float:
@@ -227,6 +233,13 @@ def tables_of(tasks: Sequence[ModelTask], witnessed: bool) -> dict[str, Any]:
     }
 
 
+def bests_of(scales: Sequence[Scale]) -> dict[str, Any]:
+    """By what counts the answers that show each model's own best, where models count relative to
+    these."""
+    rows = [list(scale.bests) for scale in scales if scale.bests]
+    return {"bests": rows} if rows else {}
+
+
 def proof_of(
     state: SearchState,
     best: BestDesign,
@@ -238,7 +251,7 @@ def proof_of(
     shown."""
     seconds = [float(model["batch_s"]) for model in parts.document["models"]]
     score = proved_score(state.scale, float(parts.document["objective"]["score"]), seconds)
-    answer = _answer(state, best, parts)
+    answer = witness_of(state, best, parts)
     gap = max(certificate.gap, certificate.asked_gap)
     return {
         **heading(papers),
@@ -246,5 +259,6 @@ def proof_of(
         "bound": score * (1 - gap),
         "gap": gap,
         "answer": answer,
+        **bests_of([state.scale]),
         **tables_of(state.job.models, answer is not None),
     }
