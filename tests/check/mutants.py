@@ -224,13 +224,6 @@ MUTANTS = (
         "core_paths.py", "start = max(start, free[kind][0])", "start = free[kind][-1]", (CORES,)
     ),
     Mutant(
-        "core_paths.py",
-        "return (since, max(self.network, since), max(self.ends), *ends, *cores)",
-        "return (since, max(self.network, since), max(self.ends), *cores)",
-        (CORES,),
-    ),
-    Mutant("core_paths.py", "if chip.shortest(place) == 0:", "if chip.cores == ():", (CORES,)),
-    Mutant(
         "completions.py",
         "return np.maximum((1 - job.stack.hidden) * waits, waits - work)",
         "return np.maximum(0.0 * waits, waits - work)",

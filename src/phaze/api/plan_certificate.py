@@ -2,7 +2,7 @@
 them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -212,6 +212,21 @@ def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     ], f"Not checked: what {PLAN} says beside its plan ({left})."
 
 
+def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
+    """phaze's own planner, where the independent checker searches schedules to no end."""
+
+    def values(_: int) -> list[float]:
+        from phaze.evaluate.plan_order import planned
+        from phaze.evaluate.request import request_of
+        from phaze.evaluate.restrictions import restated_job
+
+        job = json.loads((folder / PLAN).read_text())["job"]
+        best = planned(request_of(restated_job(job))).best.plan
+        return [float("inf") if best is None else best.batch_s]
+
+    return values
+
+
 def plan_independently(
     run: str, quick: bool, progress: "Progress"
 ) -> "tuple[Verdict, list[str], str]":
@@ -224,7 +239,7 @@ def plan_independently(
     from phaze.files import read_text
 
     folder = Path(run)
-    verdict = check(folder, quick, 0.0, progress.step)
+    verdict = check(folder, quick, 0.0, progress.step, _solver(folder))
     if verdict.missing or verdict.wrong:
         return verdict, [verdict.wrong] if verdict.wrong else [], ""
     text, where = read_text(str(folder / PLAN))

@@ -15,7 +15,7 @@ from .model import model_of
 from .operators import constants_of
 from .reading import cover, listed, only, require
 from .restricted import require_restrictions
-from .space_proof import Counted, Watch, prove
+from .space_proof import Counted, Solver, Watch, prove
 
 PROBLEM = ("schema", "name", "residency", "chip", "hbm_bytes", "models", "gap", "restricted")
 NEAR = 1e-9
@@ -26,8 +26,10 @@ def prove_plan(
     problem: Mapping[str, Any], graphs: Mapping[str, Any], said: Mapping[str, Any], bound: float,
     watch: Watch,
     quick: bool,
+    solver: Solver | None = None,
 ) -> Counted:  # fmt: skip
-    """Prove the plan of a certificate; refuses what does not hold."""
+    """Prove the plan of a certificate; refuses what does not hold. ``solver``: the caller's own,
+    for schedules that are searched to no end here."""
     more = sorted(set(problem) - set(PROBLEM))
     cover(not more, f"the key {more[0] if more else ''} of a plan's problem")
     tables, memories = (
@@ -54,7 +56,8 @@ def prove_plan(
         abs(seconds - best) <= NEAR * seconds, f"best: {best!r}, and the plan takes {seconds!r}"
     )
     mean = Mean("geometric", (1.0,), (float(table["training"]["batch"]),))
-    counted = prove([model], mean, space_of_one(chip), (bound, bound), watch, quick)
+    goals = bound, bound
+    counted = prove([model], mean, space_of_one(chip), goals, watch, quick, solver)
     shown = quick or counted.least >= bound * (1 - NEAR)
     require(
         shown, f"nothing shows that every plan takes {bound!r} s or more, only {counted.least!r}"

@@ -188,8 +188,8 @@ def _check_plan(run: Documents, verdict: Verdict) -> None:
     run.covered()
     bound = _bound(run, verdict)
     require(run.problem["gap"] == verdict.gap == 0, "gap: a plan is proved to 0")
-    watch, quick = run.options.watch, run.options.quick
-    verdict.counted = prove_plan(run.problem, run.graphs, run.certificate, bound, watch, quick)
+    how = run.options.watch, run.options.quick, run.options.solver
+    verdict.counted = prove_plan(run.problem, run.graphs, run.certificate, bound, *how)
     verdict.proved_gap = max(NEAR, 1 - verdict.counted.least / verdict.best)
 
 
