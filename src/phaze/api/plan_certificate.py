@@ -2,11 +2,12 @@
 them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from phaze.check.space_proof import Solver
     from phaze.check.verdict import Verdict
     from phaze.evaluate.plan import Candidate, PlanRequest
     from phaze.report.progress import Progress
@@ -212,17 +213,17 @@ def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     ], f"Not checked: what {PLAN} says beside its plan ({left})."
 
 
-def _solver(folder: Path) -> "Callable[[int], Sequence[float]]":
+def _solver(folder: Path) -> "Solver":
     """phaze's own planner, where the independent checker searches schedules to no end."""
 
-    def values(_: int) -> list[float]:
+    def values(_chip: int, _memory: int) -> list[list[list[float]]]:
         from phaze.evaluate.plan_order import planned
         from phaze.evaluate.request import request_of
         from phaze.evaluate.restrictions import restated_job
 
         job = json.loads((folder / PLAN).read_text())["job"]
         best = planned(request_of(restated_job(job))).best.plan
-        return [float("inf") if best is None else best.batch_s]
+        return [[[float("inf") if best is None else best.batch_s]]]
 
     return values
 
