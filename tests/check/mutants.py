@@ -412,8 +412,8 @@ MUTANTS = (
     # a model
     Mutant(
         "model.py",
-        "return self._paired.seconds(work)",
-        "return self._spread.seconds(work)",
+        'return self._paired if self.rule.paired and work.core == "both" else self._spread',
+        "return self._spread",
         (FORGERIES,),
     ),
     Mutant(
