@@ -437,12 +437,6 @@ MUTANTS = (
     ),
     Mutant(
         "plan_energy.py",
-        "        return FLAT_REDUCTION\n",
-        "        return 2 * gradient\n",
-        (f"{VALUES}{OF_EVERY_KIND}[dollars, published]",),
-    ),
-    Mutant(
-        "plan_energy.py",
         "total += 2 * (len(tie.calls) - 1) * job.held.sent * tie.elements",
         "total += (len(tie.calls) - 1) * job.held.sent * tie.elements",
         (f"{VALUES}{OF_EVERY_KIND}[joules]",),
