@@ -26,7 +26,7 @@ WORDS = (
     "paper-22nm",
     "attention eager",
     "optimizer sgd",
-    "within 1 % of the answer",
+    "within 1 %",
     "TPU v3",
     "W a mm2",
     "TFLOP/s a W",

@@ -142,8 +142,10 @@ def _budget_of(space: Mapping[str, Any]) -> float:
     chip = space["area_chip"]
     if chip is None:
         return positive(space["keep"]["most_area"], "keep.most_area")
-    of_cores = chip.get("clusters") is None and space["base"].get("clusters") is None
-    require(of_cores, "area_chip: the budget of a chip of clusters is in mm2")
+    cover(
+        chip.get("clusters") is None and space["base"].get("clusters") is None,
+        "a budget of a chip of clusters",
+    )
     return float(
         areas_of(
             core_chips(alone(core_fields(chip))), process_of(chip, space["base"]["process"])
