@@ -71,7 +71,7 @@ KINDS = {
 }
 LENT = frozenset({"joules, published", "carbon, published", "seconds and carbon, published"})
 """Kinds where schedules are packings that no bound of the checker meets: phaze lends its solver."""
-EVERYDAY = frozenset({"joules", "dollars, published", "seconds and joules", "regret and area"})
+EVERYDAY = frozenset({"joules", "dollars, published", "seconds and joules"})
 
 
 def _lost(index: int) -> Forgery:
