@@ -320,6 +320,23 @@ def collective(
     return ways(kind, size_bytes, ranks, cluster, basis)[0]
 
 
+@dataclass(frozen=True, slots=True)
+class GroupLevels:
+    """The levels of a network that a group of ``ranks`` uses, each by itself and all as one."""
+
+    ranks: int
+    whole: Stretch
+    used: tuple[Stretch, ...]
+    cluster: Cluster
+    basis: Basis
+
+
+def group_levels(cluster: Cluster, ranks: int, basis: Basis) -> GroupLevels:
+    """Those of neighbouring devices."""
+    whole, used = flat(cluster, ranks, basis), tuple(_used(cluster, ranks, basis))
+    return GroupLevels(ranks, whole, used, cluster, basis)
+
+
 def collective_seconds(
     kind: Kind, sizes_bytes: Floats, ranks: int, cluster: Cluster, basis: Basis = "calibrated"
 ) -> Floats:
@@ -327,17 +344,20 @@ def collective_seconds(
     costed as arrays."""
     if ranks == 1:
         return np.zeros_like(sizes_bytes)
-    ways_s: list[Any] = [
-        way.time_s for way in _single_ways(kind, flat(cluster, ranks, basis), sizes_bytes)
-    ]
+    return seconds_over(kind, sizes_bytes, group_levels(cluster, ranks, basis))
+
+
+def seconds_over(kind: Kind, sizes_bytes: Floats, group: GroupLevels) -> Floats:
+    """The same of a group of two or more whose levels are known."""
+    ways_s: list[Any] = [way.time_s for way in _single_ways(kind, group.whole, sizes_bytes)]
     if kind in DIRECT:
         direct = _exchange if kind == "all_to_all" else _transfer
-        ways_s.append(direct(cluster, ranks, sizes_bytes, basis).time_s)
-    used, left = _used(cluster, ranks, basis), sizes_bytes
-    if len(used) > 1 and kind not in DIRECT and cluster.library == "any":
+        ways_s.append(direct(group.cluster, group.ranks, sizes_bytes, group.basis).time_s)
+    left = sizes_bytes
+    if len(group.used) > 1 and kind not in DIRECT and group.cluster.library == "any":
         total_s = np.zeros_like(sizes_bytes)
-        for index, stretch in enumerate(used):
-            for step in _steps(kind, index == len(used) - 1):
+        for index, stretch in enumerate(group.used):
+            for step in _steps(kind, index == len(group.used) - 1):
                 total_s = total_s + _least(
                     [way.time_s for way in _single_ways(step, stretch, left)]
                 )

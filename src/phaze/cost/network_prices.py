@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from phaze.cost.collective import Kind, collective_seconds, pieces_s
+from phaze.cost.collective import GroupLevels, Kind, group_levels, pieces_s, seconds_over
 from phaze.cost.exchange import seen_by
 from phaze.hardware.calibration import Basis
 from phaze.hardware.cluster import Cluster
@@ -46,6 +46,9 @@ class NetworkPrices:
     cluster: Cluster
     basis: PriceBasis = "rings"
     prices: dict[Question, Floats] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    groups: dict[tuple[int, ...], GroupLevels] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
 
@@ -80,10 +83,10 @@ class NetworkPrices:
         if self.basis == "rings":
             ring_s = _ring_s(self.cluster, members, sizes_bytes)
             return ring_s if kind == "all_reduce" else ring_s / 2
+        if members not in self.groups:
+            self.groups[members] = group_levels(seen_by(self.cluster, members), ranks, self.basis)
         collective: Kind = "all_reduce" if kind == "all_reduce" else "all_gather"
-        return collective_seconds(
-            collective, sizes_bytes, ranks, seen_by(self.cluster, members), self.basis
-        )
+        return seconds_over(collective, sizes_bytes, self.groups[members])
 
     def _message_s(self, _: str, crossed: tuple[int, ...], sizes_bytes: Floats) -> Floats:
         level = self.cluster.levels[crossed[0]]

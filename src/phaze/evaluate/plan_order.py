@@ -32,7 +32,7 @@ from math import inf
 import numpy as np
 
 from phaze.cost.network_prices import NetworkPrices
-from phaze.evaluate.best_first import BoundedCandidate, best_first
+from phaze.evaluate.best_first import BoundedCandidate, best_first, in_steps
 from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.parallel_rank import Parallel, Refusals, parallels
@@ -41,9 +41,6 @@ from phaze.graph.ir import Model
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import OpenPlacement
 
-# A choice is solved for plans up to these factors above its bound, or above the best plan, one
-# after another: the first finds most, and the last says that nothing fits.
-STEPS = (1.1, 1.2, 1.5, 2.5, inf)
 # Sums of the same seconds in another order differ by less.
 ROUNDING = 1e-9
 # The solver and the price of a plan differ by less; so near to each other two plans tie.
@@ -154,39 +151,37 @@ class _Planning:
             zeros = (self.request.job.zero, *self.request.zeros)
             for index, candidate in enumerate(_problems(self.request, ranks, self.costed)):
                 placement = OpenPlacement(candidate.problem, zeros, self.prices)
-                sharper_s = max(bound_s, placement.bound_s)
-                yield self.placement(candidate, placement, sharper_s, (ranks.number, index))
+                place, memory_s = (ranks.number, index), placement.bound_s
+                if memory_s < inf:
+                    solve = partial(self.solve, candidate, placement, place)
+                    yield in_steps(max(bound_s, memory_s), place, self.limits, solve)
+                else:
+                    yield BoundedCandidate(inf, place, partial(self.leave_out, candidate, place))
 
         least_s = min(passes_bound(self.request, model, self.costed) for model in ranks.models)
         return BoundedCandidate(least_s, (ranks.number, 0), examine)
 
-    def placement(
-        self,
-        candidate: Candidate,
-        placement: OpenPlacement,
-        bound_s: float,
-        place: tuple[int, int],
-        step: int = 0,
-    ) -> BoundedCandidate:
-        """A choice by the bound of its placement problem, solved below the limit of a step."""
+    def limits(self) -> tuple[float, float]:
+        """The seconds of the best plan so far, and what a plan may take to be shown."""
+        return min((own.rank[0] for _, own in self.solved), default=inf), self.last_s
 
-        def examine(bound_s: float) -> Iterator[BoundedCandidate]:
-            last_s = self.last_s
-            best_s = min((other.rank[0] for _, other in self.solved), default=bound_s)
-            limit_s = min(last_s, STEPS[step] * max(bound_s, best_s))
-            fastest = None
-            if bound_s < inf:
-                self.tried.add(place)
-                fastest = placement.fastest(limit_s)
-            if fastest is not None:
-                problem, plan = fastest
-                self.solved.append((place[0], replace(candidate, problem=problem, plan=plan)))
-            elif limit_s < last_s:
-                yield self.placement(candidate, placement, limit_s, place, step + 1)
-            elif last_s == inf:
-                self.short.append((place[0], candidate))
+    def solve(
+        self, candidate: Candidate, placement: OpenPlacement, place: tuple[int, int], limit_s: float
+    ) -> bool:
+        """Whether a choice has a plan below a limit; the plan is kept."""
+        self.tried.add(place)
+        fastest = placement.fastest(limit_s)
+        if fastest is not None:
+            problem, plan = fastest
+            self.solved.append((place[0], replace(candidate, problem=problem, plan=plan)))
+        elif limit_s == inf:
+            self.leave_out(candidate, place, inf)
+        return fastest is not None
 
-        return BoundedCandidate(bound_s, place, examine)
+    def leave_out(self, candidate: Candidate, place: tuple[int, int], _: float) -> tuple[()]:
+        """Keep a choice that fits nowhere, for what it lacks."""
+        self.short.append((place[0], candidate))
+        return ()
 
 
 def planned(request: PlanRequest, watch: Watch | None = None) -> PlannedChoice:

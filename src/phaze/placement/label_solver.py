@@ -23,6 +23,7 @@ memory.
 """
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 from typing import cast
@@ -191,19 +192,34 @@ def best_by_labels(
     return _best_first(cases, (table, first, case_of), best, best_s)
 
 
-def _sharper(case: WidthCase, shape: Shape, needed: int, first_s: float) -> float:
-    """The bound of a shape from the P of its own family."""
-    family = case.family
+def _sharper(case: WidthCase, degrees: tuple[int, int, int], first_s: float) -> float:
+    """The bound of stages, replicas and unsplit stages from the P of their own family."""
+    family, (stages, data, needed) = case.family, degrees
     if family.chunks == 1 and not family.split:
         return first_s
-    pace_s = pace(case, needed, shape.stages)
-    alpha, beta = (
-        family.alpha(case.problem.rounds(shape.data), shape.stages),
-        family.beta(shape.stages),
-    )
+    pace_s = pace(case, needed, stages)
+    alpha, beta = family.alpha(case.problem.rounds(data), stages), family.beta(stages)
     if family.split:
-        return max(first_s, alpha * pace_s + beta * least_fill(case, shape.stages))
-    return max(first_s, alpha * pace_s + max(beta * pace_s, float(least_sums(case)[shape.stages])))
+        return max(first_s, alpha * pace_s + beta * least_fill(case, stages))
+    return max(first_s, alpha * pace_s + max(beta * pace_s, float(least_sums(case)[stages])))
+
+
+def _shape(case: WidthCase, stages: int, data: int, which: int) -> Shape:
+    """A shape of a case in one of the orders of its rules."""
+    order, family = case.problem.rules.orders[which], case.family
+    return Shape(case.width.graph.width, stages, data, order, family.chunks, family.name)
+
+
+def _ordered(case: WidthCase, stages: int, data: int) -> Iterator[tuple[int, Shape]]:
+    """The orders in which experts and state can be shared out; one of them where a replica or a
+    level is alone, so that orders make no difference."""
+    alike = stages == 1 or data == 1 or len(case.problem.cluster.levels) == 1
+    for which in range(len(case.problem.rules.orders)):
+        shape = _shape(case, stages, data, which)
+        if case.problem.sharing.allows(shape):
+            yield which, shape
+            if alike:
+                return
 
 
 def _best_first(
@@ -215,12 +231,9 @@ def _best_first(
     table, first, case_of = shapes
     order, position, heap = np.argsort(first, kind="stable"), 0, list[tuple[float, int, int]]()
 
-    def shape_of(row: int, which: int) -> tuple[WidthCase, Shape, int]:
-        case = cases[case_of[row]]
-        stages, data, needed = (int(value) for value in table[row])
-        name = case.problem.rules.orders[which]
-        chunks, family = case.family.chunks, case.family.name
-        return case, Shape(case.width.graph.width, stages, data, name, chunks, family), needed
+    def case_at(row: int) -> tuple[WidthCase, int, int, int]:
+        stages, data, needed = table[row].tolist()
+        return cases[case_of[row]], stages, data, needed
 
     while True:
         while (
@@ -230,24 +243,19 @@ def _best_first(
         ):
             row = int(order[position])
             position += 1
-            case, shape, needed = shape_of(row, 0)
-            sharp_s = _sharper(case, shape, needed, float(first[row]))
-            if sharp_s < best_s and fits(case, shape.stages, needed):
-                both = shape.stages > 1 and shape.data > 1 and len(case.problem.cluster.levels) > 1
-                allowed = [
-                    which
-                    for which in range(len(case.problem.rules.orders))
-                    if case.problem.sharing.allows(shape_of(row, which)[1])
-                ]
-                for which in allowed if both else allowed[:1]:
-                    ordered = shape_of(row, which)[1]
-                    least_s = max(sharp_s, sent_bound(case, ordered))
-                    if least_s < best_s:
-                        heapq.heappush(heap, (least_s + least_end(case, ordered), row, which))
+            case, stages, data, needed = case_at(row)
+            sharp_s = _sharper(case, (stages, data, needed), float(first[row]))
+            if sharp_s >= best_s or not fits(case, stages, needed):
+                continue
+            for which, shape in _ordered(case, stages, data):
+                least_s = max(sharp_s, sent_bound(case, shape))
+                if least_s < best_s:
+                    heapq.heappush(heap, (least_s + least_end(case, shape), row, which))
         if not heap or heap[0][0] >= best_s:
             return best
         _, row, which = heapq.heappop(heap)
-        case, shape, needed = shape_of(row, which)
+        case, stages, data, needed = case_at(row)
+        shape = _shape(case, stages, data, which)
         costs = costs_of(case, shape, needed)
         least = _completions(case, shape, costs, best_s)
         cost_s, path, modes = label_kernels.best_cut(timed_table(case, shape), costs, least, best_s)

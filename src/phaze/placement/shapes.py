@@ -202,6 +202,10 @@ def _depths(case: WidthCase, in_flight: Floats, replicas: int) -> Ints:
 def fits(case: WidthCase, stages: int, needed: int) -> bool:
     """Whether some cut into that many stages, so many unsplit at least, fits with as many replicas
     as there can be."""
+    return case.remembered(("fits", stages, needed), lambda: _fits(case, stages, needed))
+
+
+def _fits(case: WidthCase, stages: int, needed: int) -> bool:
     problem, width = case.problem, case.width
     for unsplit in range(needed, width.kinds):
         replicas = case.most_replicas(stages, unsplit) if unsplit <= stages else 0
@@ -218,7 +222,7 @@ def fits(case: WidthCase, stages: int, needed: int) -> bool:
         number = stages if case.family.by_depth else None
         for m, few in ((safe, few_safe), (rounds, replicas)):
             depths = case.remembered(
-                ("fits", m, number, few if problem.zero else 1),
+                ("depths", m, number, few if problem.zero else 1),
                 partial(_depths, case, in_flight_of(case.family, m, number, depth), few),
             )
             if depths[unsplit, stages]:

@@ -5,7 +5,7 @@ What a search found is checked against it, a baseline chip is priced by it, and 
 from it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from phaze.cost.chip_set import chip_set
 from phaze.cost.network_prices import NetworkPrices
 from phaze.errors import InputError
-from phaze.evaluate.best_first import BoundedCandidate, best_first
+from phaze.evaluate.best_first import BoundedCandidate, best_first, in_steps
 from phaze.evaluate.lowered_pass import WorkTimes
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
@@ -25,7 +25,7 @@ from phaze.placement.answer import document_of, require_true
 from phaze.placement.plan import Plan
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import Shortage, shortage_of
-from phaze.placement.solve import fastest_at
+from phaze.placement.solve import OpenPlacement, fastest_at
 from phaze.schedule.solve import PartMemo, Scheduler
 from phaze.search.energy import COMPONENTS, LayerJoules, OperatorJoules, layer_joules, plan_joules
 from phaze.search.evaluation import BARELY
@@ -249,8 +249,8 @@ def best_offer(
     within ``last_s``, which counts where energy does not.
 
     Configurations are examined best bound first: by ``floor_s``, what no batch of a graph
-    undercuts, then by lists and duals (:meth:`OpenLayers.least_s`); schedules are solved only where
-    one may still be the best."""
+    undercuts, then by lists and duals (:meth:`OpenLayers.least_s`), then by their placement problem
+    in the memory that there is; schedules are solved only where one may still be the best."""
     task = layers.task
     offers = list[tuple[float, int, Offer, PlacementProblem]]()
 
@@ -260,19 +260,36 @@ def best_offer(
         useful_s = float(rates.last_s(min(row[0] for row in offers), 0.0)) if offers else np.inf
         return min(last_s, useful_s) * (1 + BARELY)
 
-    def place(number: int, choose: Choose | None) -> tuple[()]:
-        configuration = task.configurations[number]
-        exact = layers.exact(configuration.graph)
-        placed = placed_on(task, configuration, exact, hbm_bytes, layers.table, below_s(), choose)
+    def offer(number: int, placed: PlacedConfiguration) -> None:
         if placed.plan is not None:
             value = float(rates.value(np.asarray(placed.batch_s), placed.dynamic_j))
-            offer = Offer(configuration, placed.plan, placed.problem.zero, value)
-            offers.append((value, number, offer, placed.problem))
-        return ()
+            chosen = Offer(task.configurations[number], placed.plan, placed.problem.zero, value)
+            offers.append((value, number, chosen, placed.problem))
+
+    def limits() -> tuple[float, float]:
+        return min((row[2].plan.batch_s for row in offers), default=np.inf), below_s()
+
+    def place(number: int, choose: Choose | None, least_s: float) -> Iterator[BoundedCandidate]:
+        configuration = task.configurations[number]
+        exact = layers.exact(configuration.graph)
+        if choose is not None or layers.table is not None:
+            hbm = hbm_bytes, layers.table, below_s(), choose
+            offer(number, placed_on(task, configuration, exact, *hbm))
+            return
+        problem = problem_of(task, configuration, exact.exact.times, hbm_bytes)
+        placement = OpenPlacement(problem, configuration.zeros, task.prices)
+
+        def solve(limit_s: float) -> bool:
+            fastest = placement.fastest(limit_s)
+            if fastest is not None:
+                offer(number, PlacedConfiguration(*fastest, np.zeros(len(COMPONENTS))))
+            return fastest is not None
+
+        yield in_steps(max(least_s, placement.bound_s), (number, 2), limits, solve)
 
     def bound(number: int, choose: Choose | None, least_s: float) -> list[BoundedCandidate]:
         sharper_s = max(least_s, layers.least_s(task.configurations[number], hbm_bytes, choose))
-        return [BoundedCandidate(sharper_s, (number, 1), lambda _: place(number, choose))]
+        return [BoundedCandidate(sharper_s, (number, 1), partial(place, number, choose))]
 
     floors_s: dict[int, float] = {}
     candidates = []
@@ -292,9 +309,9 @@ def best_offer(
     best_first(candidates, lambda least_s: least_s > below_s() or least_s == np.inf)
     if not offers:
         return None
-    _, _, offer, problem = min(offers, key=lambda row: row[:2])
-    require_true(problem, document_of(offer.plan), task.prices)
-    return offer
+    _, _, best, problem = min(offers, key=lambda row: row[:2])
+    require_true(problem, document_of(best.plan), task.prices)
+    return best
 
 
 def way_of(task: ModelTask, row: Mapping[str, object]) -> Configuration | None:
