@@ -32,6 +32,7 @@ DEGREES = f"{CORES}::test_the_best_number_of_replicas_is_found_however_long_they
 PASSES = f"{CHECK}test_pass_agreement.py"
 FORGERIES = f"{CHECK}test_forgeries.py"
 VALUES = f"{CHECK}test_values.py"
+REGRET = f"{CHECK}test_regret.py"
 OF_EVERY_KIND = "::test_a_run_of_every_kind_holds_and_changed_ones_do_not"
 BOXES = f"{CHECK}test_boxes.py::test_no_operator_takes_less_on_a_chip_than_on_a_box_around_it"
 CLUSTER_BOXES = (
@@ -463,7 +464,7 @@ MUTANTS = (
         "verdict.py",
         "_prove_alone(run, grid, space, model, value * (1 - verdict.gap), lend)",
         "_prove_alone(run, grid, space, model, 0.5 * value, lend)",
-        (f"{VALUES}{OF_EVERY_KIND}[regret and area]",),
+        (REGRET,),
     ),
     # claims
     Mutant(
