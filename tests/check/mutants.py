@@ -27,6 +27,7 @@ CORES = f"{CHECK}test_agreement.py"
 CLUSTERS = f"{CHECK}test_cluster_agreement.py"
 PLANS = f"{CLUSTERS}::test_plans_take_what_phaze_says_and_no_bound_is_above_the_best"
 PLACEMENTS = f"{CORES}::test_placements_take_what_phaze_says"
+EXPERTS = "tests/cost/test_experts_apart.py"
 EQUAL = f"{CORES}::test_equal_blocks_and_several_first_layers_are_bounded_as_published"
 DEGREES = f"{CORES}::test_the_best_number_of_replicas_is_found_however_long_they_synchronise"
 PASSES = f"{CHECK}test_pass_agreement.py"
@@ -291,6 +292,19 @@ MUTANTS = (
         "return self.latency + 2 * self.least_rows + self.least_columns - 2",
         "return self.latency + 2 * self.rows + self.columns - 2",
         (BOXES, CLUSTER_BOXES),
+    ),
+    # experts that have a kernel each
+    Mutant(
+        "works.py",
+        "a, b, c = ((size * (1.0 / self.batch), need) for size, need in (self.a, self.b, self.c))",
+        "a, b, c = ((size, need) for size, need in (self.a, self.b, self.c))",
+        (EXPERTS,),
+    ),
+    Mutant(
+        "operators.py",
+        "kernels = p.experts * (2 if p.bits < 16 else 1)",
+        "kernels = p.experts",
+        (EXPERTS,),
     ),
     Mutant(
         "operators.py",

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from phaze.graph import store
 from phaze.graph.pairs import pairs
 from phaze.graph.summary import summary
-from phaze.graph.zoo import load_model
+from phaze.graph.zoo import ZOO, load_model
+
+KERNELS = ("attention", "attention_backward")
 
 
 def counted(keys: int, causal: bool, window: int) -> int:
@@ -40,6 +42,17 @@ def test_a_shorter_window_and_a_mask_never_add_pairs(
     assert pairs(queries, keys, causal, window) <= pairs(queries, keys, causal, window + more)
     assert pairs(queries, keys, causal, window) <= pairs(queries, keys, causal) <= queries * keys
     assert pairs(queries, keys, True, window) <= pairs(queries, keys, False, window)
+
+
+DECODERS = sorted(set(ZOO) - {"bert-large", "megatron-bert-large", "vit-large", "t5-large"})
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_every_attention_of_a_decoder_says_that_it_is_causal(name: str) -> None:
+    model = load_model(name, 1, 1, 512, attention="fused")
+    graphs = [graph for layer in model.layers for graph in (layer.forward, layer.backward)]
+    found = [op for graph in graphs for op in graph.operators if op.kind in KERNELS]
+    assert found and all(op.size("causal") == 1 for op in found)
 
 
 @pytest.mark.parametrize("name", ["gpt2-xl", "opt-350m", "llama2-7b", "mixtral-8x7b"])

@@ -30,7 +30,8 @@ NAMED = {
     "tpu-v6e", "gaudi2", "gaudi3",
 }  # fmt: skip
 NO_SOURCE = {
-    "schema", "name", "title", "clock_basis", "technology", "cluster", "notes", "published.process",
+    "schema", "name", "title", "clock_basis", "technology", "die", "cluster", "notes",
+    "published.process",
     "published.die_is_upper_bound", "global_buffer.kind", "measured.shape",
 }  # fmt: skip
 

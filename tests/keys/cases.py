@@ -174,7 +174,12 @@ def kernel_stack(folder: Path) -> dict[str, Any]:
 
 KERNELS = tuple(
     ("attention.kernel", "attention", value)
-    for value in ({"kernel": "cudnn"}, {"kernel": "eager"}, "fused")
+    for value in (
+        {"kernel": "cudnn"},
+        {"kernel": "eager"},
+        {"kernel": {"n5": "fa1", "any": "fa2"}},
+        "fused",
+    )
 )
 KERNEL_STACK = Base(kernel_stack, answers.of_kernel, KERNELS)
 
@@ -216,11 +221,17 @@ LOW_STACK = Base(
 )
 
 
+CAST_STACK = Base(
+    lambda folder: low_stack(folder) | {"recipes": ["fp8-tensorwise"], "fusion": "elementwise"},
+    answers.of_kernel,
+    same(("casts_apart", True)),
+)
 EXPERTS_STACK = Base(
     kernel_stack,
     answers.of_experts,
     same(
         ("grouped_share", {"any": 0.5}),
+        ("expert_start", {"any": "5 us"}),
         ("hidden_exchange", 0.5),
         ("overlaps_shared_experts", True),
         ("deduplicated_exchange", True),
@@ -386,6 +397,7 @@ HARDWARE: dict[str, list[Base]] = {
         MODULAR_STACK,
         KERNEL_STACK,
         LOW_STACK,
+        CAST_STACK,
         SHARED_STACK,
         EXPERTS_STACK,
     ],

@@ -382,6 +382,7 @@ EXPERTS = Base(
     same(
         ("stack.software_share", {"any": 0.5}),
         ("stack.grouped_share", {"any": 0.5}),
+        ("stack.expert_start", {"any": "5 us"}),
         ("stack.hidden_exchange", 0.5),
         ("stack.overlaps_shared_experts", True),
         ("stack.deduplicated_exchange", True),
@@ -409,6 +410,13 @@ def offloaded(folder: Path) -> dict[str, Any]:
 OFFLOADED = Base(offloaded, answers.of_study, same(("stack.hidden_offload", 0.0)))
 LOW = Base(
     low, answers.of_study, same(("stack.recipes", []), ("stack.low_precision_weights", True))
+)
+CAST = Base(
+    lambda folder: (
+        low(folder) | {"stack": {"recipes": ["fp8-tensorwise"], "fusion": "elementwise"}}
+    ),
+    answers.of_study,
+    same(("stack.casts_apart", True)),
 )
 NAMED = Base(
     named,
@@ -449,6 +457,7 @@ JOBS: dict[str, list[Base]] = {
         STACKED,
         SHARED,
         LOW,
+        CAST,
         NAMED,
         NAMED_PLACED,
         PIPED,

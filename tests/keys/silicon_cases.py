@@ -108,6 +108,7 @@ MEASURED_CHIP = Base(
         ("measured.kept_row", "1 KiB"),
         ("measured.shape", [512, 512, 512]),
         ("measured.attention", "blackwell"),
+        ("die", "blackwell"),
     ),
     keys="""
     measured.rate measured.clock measured.hbm_share measured.vector_hbm_share measured.start_up

@@ -44,9 +44,7 @@ def left_out(row: MeasuredRun) -> str:
 def usual_generation(job: RunJob) -> str | None:
     """The name by which the stack's share on the job's chip is known."""
     known = dict(job.stack.software_share)
-    return next(
-        (name for name in (job.chip.name, job.chip.technology, "any") if name in known), None
-    )
+    return next((name for name in (*job.chip.generation, "any") if name in known), None)
 
 
 def share_is_fitted(stack: str, generation: str) -> bool:

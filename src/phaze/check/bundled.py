@@ -1,16 +1,13 @@
 """Digests of what is bundled, so that a claim can say whether it is about that.
 
-Written by ``python -m tests.check.digests``: a default search of every built-in model, in both
-settings.
+Written by ``python -m tests.check.digests``: a default search of every built-in model, in both settings.
 """
 
 from types import MappingProxyType
 
 SPACES = MappingProxyType(
     {
-        "93b9331ea11f4804d35f35b58d243ccc65b532488ba043ec1cc26aedac6cd498": (
-            "the space of the ICML 2024 paper"
-        ),
+        "93b9331ea11f4804d35f35b58d243ccc65b532488ba043ec1cc26aedac6cd498": "the space of the ICML 2024 paper",
         "142bd61f3558b5a08565dc388169098e3e7939934097f3849ab4fb0688ca9d70": "n3-reticle",
         "23661561c1a783391f5b9e448e92f87fd24737127a315d6c9e4d6a46d316092f": "n5-reticle",
         "cadbe465e9ca4c0f3cbfa656a9040ad357cb95df488cdfe01cf57412a5bb61e2": "n7-reticle",
@@ -82,10 +79,10 @@ CHIPS = MappingProxyType(
         "91f9590e5ff7243b58a05fb54805f4c6d1e4708bff3a6c0dd7ed02c31ce1f7dd": "aldebaran",
         "46fc9e66b3c7f6b619274519bf6a967069c97cd9d932094e27df416dfa5457c1": "ascend-910",
         "efb22b0368e1204fb089b92756d52175078db2d5979850ace874531020507162": "b200",
-        "ea114148032c5f645e6960c44fa08fb2f71df7e4620a4844aa3c6bdf7a0f6ea9": "b300",
+        "a93584f02b0e517943cf773a636405941d6346157e7134cec233820be3d86948": "b300",
         "97be5f900b48ecafccc699e694c153d8a4cb7d5d288de113dba6b9e69f6df034": "gaudi2",
         "765ee614b6a777d1f57d71b00beed9a9f4a535eab207a941afcb1c4650cbb5c8": "gaudi3",
-        "dfb2c31a553cc3ba966520568588b775b49e0ef61342a2061e811787c5880b19": "gb200",
+        "34ec43c3f1de40287113cdcde3c71dc30686558a6d8b2cbd436c9dd0aab9ea13": "gb200",
         "9c2743fa6de6ed5a88443255370b320912585b0e1a5d3cfeb45abfa0c838a6c1": "gb300",
         "0f66b20887b0fb43ec5a8c98b590207c2a9bd69c142ebe91e1fe7aa3d106ce6b": "gc200",
         "e82405307b93e0d402286817f11a4ba5d8f6527271e5d0c9b5268e107f8dc5eb": "gh200",
@@ -118,28 +115,28 @@ CHIPS = MappingProxyType(
 )
 STACKS = MappingProxyType(
     {
-        "1fc5080f4409b5ab802ca7f2cb9ee53b580dbbaf87047a8fead12b30c80ac9a9": "icml24",
-        "9b714a9fa8b787c2db87f767796a4f22b3f8ce67fa1066ebec7f5ef95a3a6005": "ideal",
-        "43fc4900753b7befaed68ada2d27ab0187a974652e1f534bf93fe66b89d10ed1": "llm-foundry",
-        "42df2e75c98c45ea38719ee9b4b237ee43130651d34bb6cc47493256b2c67525": "maxtext-25.02",
-        "e540999e1235335ec3ff15b3538f269f85797d32642ab562b8c1378db3201e63": "maxtext-24.11",
-        "ae6b040765156031a29e7cdb45c97d19ee91650bd663b3e0fffd9d90895d3ecb": "megatron-2021",
-        "e0d49a8f10e9c2a66ff251ac70804a72c8fa5ab090786d6b9faf9eb5e2fd4c33": "megatron-2022",
-        "ee5c4ed650cac4f0f8c55884eab01963648d31245ffa860d00f91140c94e9338": "megatron-core-26.02",
-        "f92b7546756904528f913d71397c9e8291305bd616e3bba02d5604441fad1d2c": "megatron-core-2024",
-        "3c93420c812bc8d1906befda9330d0c870e78f6b9086c15438c6bb355d7bcd71": "megatron-core-24.03",
-        "5fd68d32c8a67fec8d7f3107e55daf97984d6bf37b87e7a6c02c104c42946e1e": "megatron-core-24.07",
-        "68fd8e6c497481c9be7940ce6944311991c71a2d7281f108e1022609815ee582": "megatron-core-24.11",
-        "3954e19df925de368c5e7a6ca666f5f5f1e93647e3e8ae9c89e90c3fbee1804f": "megatron-core-25.02",
-        "c5074d0eeeeb5d93a965e370d1d1a2672b0ab5ddca3e56233e56653d1235dc25": "megatron-core-25.04",
-        "060f1524abcc484c05866078858f731bb9be696baf1f5af80ad6737ceb25b4ff": "megatron-core-25.09",
-        "4ab432a782300a144416ea3be34de0cc07831b16a9d956e3d884f8305ed53dbf": "megatron-deepspeed",
-        "576c4d79ff1c794338e40ffcdf1830637e478141a95d63019de07db53d20f03d": "nanotron",
-        "c4efdfe7b54b96553dbfb53c2e822fc2d9d3f0f7e6283c548b57c0313a9a6780": "paxml",
-        "2ff9d3d887d86f638581745044f0c3c19688ad05af4260dad6bd6b3166934dbf": "torchtitan-25.06",
-        "37162e93d7d0630be47be8fc5d1ac50a44118afdae9e08c148fe19840091ef2b": "torchtitan-24.12",
-        "cf3a99b1e11243b224510de59c3d4ebbc4e3a96d54364600794e733da2f674ec": "torchtitan-async",
-        "2c98bdcd9465a10c2ea5d701e61194c5acfc7255a8c8105540ea30ad98909adb": "torchtitan-eager",
+        "0e9e7e5d4a289769e1204eeede58ea76ae0b06b8fae493b80ac1c0f65faffd72": "icml24",
+        "8a6cd620659badebd0fc7272083b6410ffbfccb4a615364ddc280bfaf2655b79": "ideal",
+        "036f00fd0282dd26e60f5ac330472da062c343410b8f516d070657b48797a932": "llm-foundry",
+        "be7e5ad724c9d11716acef38e30fe9c8566a9ce8e65c0d37b9e4eb44605db00d": "maxtext-25.02",
+        "f2e89e1122f0df28700bb46e6b1244235fece4f707d8da1cdab233b3b363aebd": "maxtext-24.11",
+        "aeaac530da2af1c090da2e211b01a1d91edd8fdc5fc3183462da0394fdab28d3": "megatron-2021",
+        "776894c44fc8a6dfdc524fa05961595ed0437455964a083fd94bd9adb35624ab": "megatron-2022",
+        "d0229a62a9519361b02d54b555095a61c4bfe21985d4ba0eb1ef34493c47564e": "megatron-core-26.02",
+        "4e9f0ec61dc5c5930553b129e305323320402ae0f6d3a5dfdeeef8a7617a1c45": "megatron-core-2024",
+        "9f1342ecc7348434dde5860dc96606e527acd3827dfc99fcd6d77a7b9578a3e4": "megatron-core-24.03",
+        "f51b5ddf4e177a2e87406d37f9a9ccd9b9fa2682e60c53d356b93f57bfa9201e": "megatron-core-24.07",
+        "e75c35bf56cab4a979b4e3c8de00c8d71057b56eb70ebc08051c470f022ec78c": "megatron-core-24.11",
+        "f0f1caf8b5c197f3a568fe9dbb7caac6ff4785c13a36202c0fc117e792796f95": "megatron-core-25.02",
+        "eed93967a479b3488b3d7a9a6d04394e8d852a7357aa453fd84edf70b250a2d4": "megatron-core-25.04",
+        "4822291121d9bde6d81358709ce2ba98e26be3d30af5c6192855ea7be3e0ad9a": "megatron-core-25.09",
+        "e891849b302ddcfb9a83fc0ab0b5e64a311746e06c8a7fdb6e77ef39ed22a1c2": "megatron-deepspeed",
+        "1fbcf970efcc159c00df5c71fe26c4610a41a804d3cee7ac84f7565c3e2e001d": "nanotron",
+        "73e20ab1657a8ab87b1d0976463d7672bc511d7326af5abc2c45021e25f7c36d": "paxml",
+        "f96f6ea2459d0a4f2c29fdc0eb43ce5bd7a8440d100693de0a157e166db9cb32": "torchtitan-25.06",
+        "53bf8c8cb784ffd6a30b300b61cc170fae10b751170047d7ffc76251a000ebc1": "torchtitan-24.12",
+        "7eb514e5bd397b9eae6c50124ba1e93b1afb6ba45fdbf8034e6ea2e1f4c42e3e": "torchtitan-async",
+        "2b1180adc1596e1f94e2b358584f1cb48f3af2e100e58649765757b9965ce919": "torchtitan-eager",
     }
 )
 TERMS = MappingProxyType(

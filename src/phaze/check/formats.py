@@ -38,7 +38,7 @@ class Recipe:
 RECIPES = MappingProxyType({
     "fp8-delayed": Recipe(8, 1.0), "fp8-tensorwise": Recipe(8, 1.0, sought=True),
     "fp8-block": Recipe(8, 1 + 4 / 128),
-    "mxfp8": Recipe(8, 1 + 1 / 32), "nvfp4": Recipe(4, 0.5 + 1 / 16, rotated=True),
+    "mxfp8": Recipe(8, 1 + 1 / 32), "nvfp4": Recipe(4, 0.5 + 1 / 16, sought=True, rotated=True),
 })  # fmt: skip
 STATES = MappingProxyType({
     ("fp32", "sgd"): (4.0, 4.0, 0.0), ("fp32", "adam"): (4.0, 4.0, 8.0),

@@ -32,6 +32,7 @@ CONSTANTS = frozenset({
     "basis", "matrix_share", "hbm_share", "vector_hbm_share", "start_up_s", "vector_start_up_s",
     "block_cycles",
     "kept_row_bytes", "software_share", "clock_hz", "attention", "rates", "grouped_share",
+    "expert_start_s",
 })  # fmt: skip
 
 
@@ -53,10 +54,20 @@ class Constants:
     clock: float | None = None
     kernels: Kernels | None = None
     rated: float | None = None
+    expert: float | None = None
 
-    def packed(self, p: Product) -> Product:
-        """A product as arrays run its format."""
-        return p.packed(dict(self.rates), self.grouped)
+    def run(self, p: Product) -> tuple[int, Product]:
+        """A product as arrays run its format, and how often: once, or one expert after another where
+        each has a kernel."""
+        count = p.experts if self.expert is not None else 0
+        one = p.expert() if count else p
+        return max(count, 1), one.packed(dict(self.rates), self.grouped)
+
+    def started(self, p: Product) -> float:
+        """Seconds in which the kernels of its experts start: of each, and in few bits of the cast
+        before it."""
+        kernels = p.experts * (2 if p.bits < 16 else 1)
+        return kernels * (self.expert or 0.0)
 
 
 def constants_of(table: Mapping[str, Any]) -> Constants:
@@ -77,7 +88,12 @@ def constants_of(table: Mapping[str, Any]) -> Constants:
         positive(table["grouped_share"], "grouped_share"),
         None if table["clock_hz"] is None else positive(table["clock_hz"], "constants.clock_hz"),
         kernels_of(table["attention"]),
+        expert=_seconds(table["expert_start_s"]),
     )
+
+
+def _seconds(value: Any) -> float | None:
+    return None if value is None else number(value, "expert_start_s")
 
 
 def _cores(chips: Chips, kind: str, way: str) -> tuple[Floats, Floats]:
@@ -194,9 +210,11 @@ class Costs:
         if work.kernel is not None and self.constants.kernels is not None:
             return np.asarray(self.constants.kernels.seconds(work.kernel, self.peak))
         for p in work.products:
-            total = total + self._product(self.constants.packed(p))[0]
+            times, one = self.constants.run(p)
+            total = total + times * self._product(one)[0]
         if work.lanes is not None:
             total = np.maximum(total, self._vector(work.lanes)[0])
+        total = total + sum(map(self.constants.started, work.products))
         start = self.constants.vector_start_up if work.core == "vector" else self.constants.start_up
         return np.asarray(total + start)
 
@@ -204,7 +222,8 @@ class Costs:
         """What the bytes of its products, and of its vector work, take of all of HBM."""
         products, lanes = np.zeros(len(self._array)), np.zeros(len(self._array))
         for p in work.products:
-            products = products + self._product(self.constants.packed(p))[1]
+            times, one = self.constants.run(p)
+            products = products + times * self._product(one)[1]
         if work.lanes is not None:
             lanes = self._vector(work.lanes)[2]
         shares = self.constants.hbm_share, self.constants.vector_hbm_share
@@ -219,7 +238,8 @@ class Costs:
             return total
         total = prices.mac * sum(float(p.batch) * p.m * p.n * p.k for p in work.products)
         for p in work.products:
-            _, hbm, moved, edge, port = self._product(self.constants.packed(p))
+            times, one = self.constants.run(p)
+            _, hbm, moved, edge, port = (times * each for each in self._product(one))
             total = total + prices.edge * edge + prices.port * port + prices.filled * moved
             total = total + prices.shared * (moved + hbm) + prices.hbm * hbm
         if work.lanes is not None:

@@ -26,8 +26,8 @@ KNOWN = frozenset({
     "low_precision_weights",
     "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes",
     "prefetch", "hidden_offload",
-    "grouped_share", "hidden_exchange", "overlaps_shared_experts", "deduplicated_exchange",
-    "softmax_matrices",
+    "grouped_share", "expert_start", "casts_apart", "hidden_exchange", "overlaps_shared_experts",
+    "deduplicated_exchange", "softmax_matrices",
 })  # fmt: skip
 """The keys whose meaning is in the rules here, or that no search in 16 bits depends on."""
 TRAINING = frozenset({

@@ -92,6 +92,16 @@ class Product:
             return self
         return replace(self, k=ceil(self.k / rate), e=max(1, round(self.e * min(1.0, rate))))
 
+    @property
+    def experts(self) -> int:
+        """How many kernels it is where every expert has one of its own; 0 where it is of none."""
+        return self.batch if self.grouped and self.m * self.n * self.k else 0
+
+    def expert(self) -> "Product":
+        """What one of its experts computes, of equal bytes each."""
+        a, b, c = ((size * (1.0 / self.batch), need) for size, need in (self.a, self.b, self.c))
+        return replace(self, batch=1, a=a, b=b, c=c)
+
 
 @dataclass(frozen=True, slots=True)
 class Lanes:

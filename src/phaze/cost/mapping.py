@@ -86,6 +86,18 @@ class Product:
         )
 
     @property
+    def of_one_expert(self) -> "Product":
+        """A grouped product's share of one expert."""
+        each = 1.0 / self.batch
+        return replace(
+            self,
+            batch=1,
+            a_bytes=self.a_bytes * each,
+            b_bytes=self.b_bytes * each,
+            c_bytes=self.c_bytes * each,
+        )
+
+    @property
     def empty(self) -> bool:
         return self.batch * self.m * self.n * self.k == 0
 

@@ -11,7 +11,9 @@ run of :mod:`phaze.cost.parts`:
                      / share, FLOP / most) / peak of c
 
 ``software_share`` is what a software stack leaves, in training, of the rate of single products on a
-chip of clusters: one number of the stack and the generation of chip. A network work takes
+chip of clusters: one number of the stack and the generation of chip. Where every expert has a
+kernel of its own (``expert_start_s``), a grouped product is those of its experts one after another,
+each of which starts so long, and start-up is that of the work and these. A network work takes
 ``network_s``, which the caller has from :mod:`phaze.cost.collective`: it depends on no chip part.
 """
 
@@ -29,6 +31,8 @@ from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector
 from phaze.cost.work import Work
 from phaze.hardware.calibration import Constants
 
+PLAIN_BITS = 16
+"""Operands of so many bits are cast from none."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -97,7 +101,10 @@ class Column:
             self._tensor(self.products.time_s, work),
             self._vector(self.vectors.time_s, work),
         )
-        return start_up_s + np.maximum(tensor, vector)
+        own_start_s = expert_starts(self.works[work].products) * (
+            self.constants.expert_start_s or 0
+        )
+        return start_up_s + own_start_s + np.maximum(tensor, vector)
 
     def times_s(self) -> Floats:
         """Seconds of all works on every chip, (work, chip)."""
@@ -137,14 +144,32 @@ class Column:
         return self._vector(self.vectors.global_bytes, work)
 
 
+def expert_starts(products: Sequence[Product]) -> int:
+    """How often a kernel of one expert starts where each has its own: one for every expert of a
+    grouped product, and in few bits one more that casts its rows."""
+    return sum(
+        p.batch if p.bits >= PLAIN_BITS else 2 * p.batch
+        for p in products
+        if p.grouped and not p.empty
+    )
+
+
+def products_run(work: Work, constants: Constants) -> tuple[Product, ...]:
+    """The products of a work as arrays run them; of a grouped one those of its experts one after
+    another where each has a kernel of its own."""
+    found = list[Product]()
+    for p in work.products:
+        apart = constants.expert_start_s is not None and p.grouped and not p.empty
+        one = (p.of_one_expert if apart else p).packed(constants.rates, constants.grouped_share)
+        found += [one] * (p.batch if apart else 1)
+    return tuple(found)
+
+
 def cost_works(
     works: Sequence[Work], chips: ChipSet, constants: Constants, how: How = "all_cores"
 ) -> Column:
     """Every work on every chip."""
-    packed = [
-        tuple(p.packed(constants.rates, constants.grouped_share) for p in work.products)
-        for work in works
-    ]
+    packed = [products_run(work, constants) for work in works]
     products: dict[Product, int] = {}
     vectors: dict[VectorWork, int] = {}
     for work, parts_of_work in zip(works, packed, strict=True):

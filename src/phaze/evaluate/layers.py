@@ -53,16 +53,20 @@ class Setting:
         constants = chip_constants(self.chip, self.basis, "training")
         constants = replace(constants, rates=self._rates)
         warm = constants.matrix_share / chip_constants(self.chip, self.basis, "alone").matrix_share
-        generation = (chip.software_of,) if chip.software_of else (chip.name, chip.technology)
+        generation = chip.generation
         if not chip.lumped_share and self.basis != "ideal":
             warm = self.stack.share_on(*generation)
             constants = replace(constants, software_share=warm)
         if self.basis != "ideal":
-            constants = replace(constants, grouped_share=self.stack.grouped_share_on(*generation))
+            constants = replace(
+                constants,
+                grouped_share=self.stack.grouped_share_on(*generation),
+                expert_start_s=self.stack.expert_start_on(*generation),
+            )
         if constants.basis != "calibrated" or calibration is None or self.machine.wide:
             return constants
         kernels = attention_rates(
-            calibration.attention, self.stack.attention_kernel, min(1.0, warm)
+            calibration.attention, self.stack.kernel_on(*generation), min(1.0, warm)
         )
         return replace(constants, attention=kernels)
 

@@ -31,7 +31,8 @@ from phaze import documents
 from phaze.documents import Document, NonNegative, Seconds, Share
 from phaze.errors import unknown_name
 
-Generation = Literal["eager", "fa1", "fa2", "fa3", "fa4", "cudnn"]
+Generation = Literal["eager", "fa1", "triton", "fa2", "fa3", "fa4", "cudnn"]
+FusedGeneration = Literal["fa1", "triton", "fa2", "fa3", "fa4", "cudnn"]
 Pass = Literal["forward", "backward"]
 
 

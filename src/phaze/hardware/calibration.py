@@ -114,7 +114,8 @@ class Constants:
     measured to reach on the chip's family; None: its products are mapped on the arrays as others
     are. ``rates``: by bits of an operand, how many times as many multiply-accumulates a cycle as in
     16 bits products sustain. ``grouped_share``: what grouped products of experts reach of the rate
-    of others.
+    of others. ``expert_start_s``: every expert has a kernel of its own, which takes so long beside
+    its work; None: one kernel runs all of them.
     """
 
     basis: Basis
@@ -130,6 +131,7 @@ class Constants:
     attention: AttentionRates | None = None
     rates: tuple[tuple[int, float], ...] = ()
     grouped_share: float = 1.0
+    expert_start_s: float | None = None
 
 
 def format_rates(

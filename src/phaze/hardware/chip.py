@@ -73,7 +73,8 @@ class Chip(ChipKeys):
     ``clock_hz`` is the clock that it runs at, ``rated_hz`` that of its data sheet, which peaks and
     the global buffer's bandwidth are stated at. ``sustained_w``: the power that it may draw for
     long; None: no limit is known. ``technology`` names its process, ``process`` is that process as
-    it was read, ``base_process`` that of base dies. ``software_of``: the process whose generation
+    it was read, ``base_process`` that of base dies. ``die``: what its dies are called; stacks know
+    chips of the same die by it (:attr:`generation`). ``software_of``: the process whose generation
     of chips a stack's software share is taken from; None: its own. ``formats``: how many times
     faster than in 16 bits its arrays are in fp8, mxfp8, fp4, fp32. ``host_bytes_per_s``: to the
     memory of its host, one way; None where nothing is known of it. ``calibration``: what counts of
@@ -88,6 +89,10 @@ class Chip(ChipKeys):
     clock_basis: ClockBasis = "sourced"
     technology: Annotated[
         Place | None, Field(description="a process by name, or the path of a file")
+    ] = None
+    die: Annotated[
+        Name | None,
+        Field(description="what its dies are called, by which stacks know chips of the same"),
     ] = None
     clusters: Clusters
     global_buffer: GlobalBuffer
@@ -193,6 +198,11 @@ class Chip(ChipKeys):
     def software_of(self) -> str | None:
         """The process whose generation of chips a stack's software share is taken from."""
         return self._software_of
+
+    @property
+    def generation(self) -> tuple[str | None, ...]:
+        """The names by which a stack may know what it reaches on the chip, nearest first."""
+        return (self.software_of,) if self.software_of else (self.name, self.die, self.technology)
 
     @property
     def tensor_cores(self) -> int:

@@ -14,9 +14,9 @@ moves, and what is kept and sent; all else (router, logits, embeddings, norms, a
                      2 + 1 + 1
     mxfp8            8 bit      2, 1 + 1 and a 1-byte scale for 32
                      2 + 1 + 1
-    nvfp4            4 bit      2, 1/2 + 1/2 and a 1-byte scale for 16; the transposed one of a
+    nvfp4            4 bit      2 for the largest value, then 2, 1/2 + 1/2 and a 1-byte scale for
                      2 + 1/2
-                                rotated copy (2 read, 2 written)
+                                16; the transposed one of a rotated copy (2 read, 2 written)
 
     fp32             32 bit     none: all that is 16 bits else is 32
                      4
@@ -78,6 +78,12 @@ class Recipe:
     looks_first: bool = False
     rotates: bool = False
 
+    @property
+    def scale_known(self) -> bool:
+        """Whether scales are those of earlier steps, so that the kernel that makes a tensor may
+        write it in the format at once."""
+        return self.name == "fp8-delayed"
+
     def weight_bytes(self, params: bool) -> float:
         """Bytes held for a weight: 16 bits and what products read of it, or that alone; 4 bits are
         held once."""
@@ -98,7 +104,7 @@ RECIPES: Mapping[Precision, Recipe] = MappingProxyType(
             Recipe("fp8-tensorwise", "fp8", 8, 1.0, looks_first=True),
             Recipe("fp8-block", "fp8", 8, 1.0 + 4.0 / 128.0),
             Recipe("mxfp8", "mxfp8", 8, 1.0 + 1.0 / 32.0),
-            Recipe("nvfp4", "fp4", 4, 0.5 + 1.0 / 16.0, rotates=True),
+            Recipe("nvfp4", "fp4", 4, 0.5 + 1.0 / 16.0, looks_first=True, rotates=True),
         )
     }
 )

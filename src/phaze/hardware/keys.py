@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from phaze.documents import Share
+from phaze.documents import Seconds, Share
 from phaze.values import FrozenTable
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
@@ -17,3 +17,4 @@ Units = Annotated[int, Field(gt=0, le=10**6, strict=True)]
 Sources = Annotated[dict[str, Text], AfterValidator(FrozenTable)]
 """For the path of a number, where the number comes from."""
 ShareByName = Annotated[dict[Name, Share], AfterValidator(FrozenTable)]
+SecondsByName = Annotated[dict[Name, Seconds], AfterValidator(FrozenTable)]

@@ -28,14 +28,16 @@ those that adding a microbatch's gradient to others moves for a parameter beside
 transfers between stages stand apart from their layers, or arrive inside stages over one flat link
 as the ICML 2024 paper had it; ``pipeline``: 1F1B, or the paper's m + S - 1 times the slowest stage.
 ``families``: the pipeline schedules that it runs, where it runs 1F1B. ``software_share``: what
-training with it leaves of the rate that products hold on chips of clusters, by a chip, the process
-of a generation of chips, or ``any`` (:meth:`share_on`). ``attention``: eager (scores go through
-memory) or fused (they never leave the chip), as the framework runs it; ``attention_kernel``: the
-generation of its fused kernel, whose measured rates count where the chip's family has them
-(:mod:`phaze.hardware.attention`). ``recipes``: of other precision than 16 bits that it runs, the
-first of few bits is what ``fp8`` means; ``low_precision_weights``: weights are held and gathered in
-the recipe's format alone. ``overlap_p2p``: transfers of interleaved 1F1B run behind other chunks,
-as far as these take as long. ``saves``: what it keeps between the passes of a layer: as eager
+training with it leaves of the rate that products hold on chips of clusters, by a chip, its die, the
+process of a generation of chips, or ``any`` (:meth:`share_on`). ``attention``: eager (scores go
+through memory) or fused (they never leave the chip), as the framework runs it; the generation of
+its fused kernel (:meth:`kernel_on`) is one, or one by chip, die or process, whose measured rates count where
+the chip's family has them (:mod:`phaze.hardware.attention`). ``recipes``: of other precision than
+16 bits that it runs, the first of few bits is what ``fp8`` means; ``low_precision_weights``:
+weights are held and gathered in the recipe's format alone; ``casts_apart``: casts to it are kernels
+of their own where their scales follow from the values, and for experts' rows; else they are fused
+as other element-wise operators. ``overlap_p2p``: transfers of interleaved 1F1B run behind other
+chunks, as far as these take as long. ``saves``: what it keeps between the passes of a layer: as eager
 PyTorch does (trace), the inputs of every kernel, or the least that a compiler finds
 (:mod:`phaze.graph.saved.rules`). ``logit_bytes``: bytes that are alive for each logit of one
 microbatch; None: as ``saves`` says, and kept. ``selective``: what selective recompute reruns, the
@@ -46,7 +48,8 @@ of the efficient ones. ``hidden_offload``: it can keep activations in the memory
 copies them behind this share of the passes of a layer; None: it cannot. ``gradient_buffer_bytes``:
 bytes for each element of one weight gradient of every distinct shape, as where gradients are added
 inside the product. ``grouped_share``: what grouped products of experts reach of the rate of other
-products, by a chip, the process of a generation of chips, or ``any``. ``hidden_exchange``: share of
+products, by the same names; ``expert_start``: what the kernel of each expert takes beside its work
+where experts have kernels of their own, by the same names. ``hidden_exchange``: share of
 the exchanges of experts that runs behind the work of another microbatch;
 ``overlaps_shared_experts``: they run beside the products of shared experts;
 ``deduplicated_exchange``: a token is sent to a node once and copied there. ``softmax_matrices``:
@@ -55,7 +58,7 @@ other counts it runs plain kernels.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -68,10 +71,10 @@ from pydantic import (
 
 from phaze.documents import Count, Document, Format, NonNegative, Positive, Seconds, Share
 from phaze.errors import InputError
-from phaze.hardware.attention import Generation
+from phaze.hardware.attention import FusedGeneration, Generation
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import PLAIN, Precision, require_format, resolved
-from phaze.hardware.keys import Name, ShareByName, Sources, Text
+from phaze.hardware.keys import Name, SecondsByName, ShareByName, Sources, Text
 from phaze.pipeline.families import SPLIT_FAMILIES
 from phaze.pipeline.names import NAMES, PipelineFamily
 from phaze.values import FrozenTable, Listed
@@ -92,9 +95,11 @@ RecomputeModule = Literal[
     "core_attn", "layernorm", "mlp", "shared_experts", "moe_act", "moe", "mla_up_proj", "alternate"
 ]
 Recipe = Literal["fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4", "fp32"]
+V = TypeVar("V")
+D = TypeVar("D")
 OF_THE_FILE = frozenset({"schema_", "base", "interleaves", "notes", "sources"})
 """Keys of a stack's file that answers do not state."""
-SHARES = ("software_share", "grouped_share")
+TABLES = ("software_share", "grouped_share", "expert_start")
 
 
 def _less_with_base(schema: dict[str, Any]) -> None:
@@ -113,9 +118,15 @@ def _once(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class AttentionTable(Document):
-    """The attention kernel of a stack: eager, or a generation of fused ones."""
+    """The attention kernel of a stack: eager, a generation of fused ones, or such generations by a
+    chip, its die, the process of a generation of chips, or ``any``."""
 
-    kernel: Generation
+    kernel: Generation | Annotated[dict[Name, FusedGeneration], AfterValidator(FrozenTable)]
+
+    @property
+    def by_name(self) -> Mapping[str, Generation]:
+        """The generation by name of a chip or a generation of chips."""
+        return {"any": self.kernel} if isinstance(self.kernel, str) else self.kernel
 
 
 class StateBytes(Document):
@@ -222,6 +233,10 @@ class Stack(Document):
         ),
     ] = Field(default_factory=tuple)
     low_precision_weights: bool = False
+    casts_apart: Annotated[
+        bool,
+        Field(description="casts whose scales follow from the values are kernels of their own"),
+    ] = False
     overlap_p2p: bool = False
     accumulation_inside: NonNegative = 2.0
     state: Annotated[
@@ -244,6 +259,12 @@ class Stack(Document):
     ] = "stage"
     grouped_share: Annotated[
         ShareByName, Field(description="of the rate of other products, by chip, process or any")
+    ] = Field(default_factory=FrozenTable)
+    expert_start: Annotated[
+        SecondsByName,
+        Field(
+            description="of each expert's kernel, by chip, die, process or any; else one runs all"
+        ),
     ] = Field(default_factory=FrozenTable)
     hidden_exchange: Annotated[
         Share, Field(description="of the exchanges of experts, behind other work")
@@ -290,10 +311,12 @@ class Stack(Document):
             return "eager" if self.kernel.kernel == "eager" else "fused"
         return self.kernel
 
-    @property
-    def attention_kernel(self) -> Generation | None:
-        """The generation of its attention kernel; None where the file names none."""
-        return self.kernel.kernel if isinstance(self.kernel, AttentionTable) else None
+    def kernel_on(self, *generation: str | None) -> Generation | None:
+        """The generation of its attention kernel on a generation of chips, by the first of its
+        names that is known (chip, die, process); None where the file names none."""
+        if not isinstance(self.kernel, AttentionTable):
+            return None
+        return _first_of(self.kernel.by_name, generation, None)
 
     @property
     def recompute_named(self) -> tuple[str, ...]:
@@ -306,14 +329,20 @@ class Stack(Document):
         for name in Stack.model_fields:
             if name == "kernel":
                 document["attention"] = self.attention
-            elif name in SHARES:
+            elif name in TABLES:
                 document[name] = sorted(getattr(self, name).items())
             elif name not in OF_THE_FILE:
                 document[name] = getattr(self, name)
             if name == "recompute_modules":
                 document["recompute_named"] = self.recompute_named
-                document["attention_kernel"] = self.attention_kernel
+                document["attention_kernel"] = self._kernels_as_read()
         return document
+
+    def _kernels_as_read(self) -> Generation | list[tuple[str, Generation]] | None:
+        if not isinstance(self.kernel, AttentionTable):
+            return None
+        kernel = self.kernel.kernel
+        return kernel if isinstance(kernel, str) else sorted(kernel.items())
 
     @property
     def splits_backward(self) -> bool:
@@ -323,17 +352,22 @@ class Stack(Document):
 
     def share_on(self, *generation: str | None) -> float:
         """The software share on a generation of chips, by the first of its names that is known
-        (chip, process); 1 where nothing is."""
-        return _share_of(self.software_share, generation)
+        (chip, die, process); 1 where nothing is."""
+        return _first_of(self.software_share, generation, 1.0)
 
     def grouped_share_on(self, *generation: str | None) -> float:
         """The share of grouped products, in the same way."""
-        return _share_of(self.grouped_share, generation)
+        return _first_of(self.grouped_share, generation, 1.0)
+
+    def expert_start_on(self, *generation: str | None) -> float | None:
+        """Seconds of each expert's kernel beside its work, in the same way; None: one kernel runs
+        all experts."""
+        return _first_of(self.expert_start, generation, None)
 
 
-def _share_of(shares: Mapping[str, float], generation: tuple[str | None, ...]) -> float:
-    names = [name for name in (*generation, "any") if name is not None and name in shares]
-    return shares[names[0]] if names else 1.0
+def _first_of(values: Mapping[str, V], generation: tuple[str | None, ...], other: D) -> V | D:
+    names = [name for name in (*generation, "any") if name is not None and name in values]
+    return values[names[0]] if names else other
 
 
 def with_new_names(raw: Any) -> Any:

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from phaze.cost.mapped import arrays_alone_s, arrays_at_peak_s, hbm_bytes_per_s, mapped
 from phaze.cost.mapping import Product
+from phaze.cost.table import expert_starts, products_run
 from phaze.cost.work import Work, works_of
 from phaze.evaluate.flow import placed_layers
 from phaze.evaluate.layer_table import LayerTable
@@ -117,10 +118,8 @@ def product_parts(works: Sequence[Work], products: Products) -> Floats:
     """The sum over the products of some works, as the first four causes."""
     found = np.zeros(len(CAUSES))
     for work in works:
-        for product in work.products:
-            found[:4] += products.parts(
-                product.packed(products.constants.rates, products.constants.grouped_share)
-            )
+        for product in products_run(work, products.constants):
+            found[:4] += products.parts(product)
     return found
 
 
@@ -147,7 +146,11 @@ def _pass_parts(
         "vector": constants.vector_start_up_s,
     }
     found = product_parts(works, products)
-    found[_cause("kernel start-up")] = sum(starts.get(work.core, 0.0) for work in works)
+    found[_cause("kernel start-up")] = sum(
+        starts.get(work.core, 0.0)
+        + expert_starts(work.products) * (constants.expert_start_s or 0.0)
+        for work in works
+    )
     # Time gained by working at once; what pieces of a collective hide behind products is no exposed
     # communication.
     gained = max(0.0, work_s + cost.open_s - cost.device_s)

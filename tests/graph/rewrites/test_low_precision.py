@@ -173,7 +173,7 @@ def test_arrays_of_many_chips_equal_each_alone() -> None:
 
 def test_a_precision_that_chip_or_stack_does_not_have_is_refused() -> None:
     core = load_stack("megatron-core")
-    assert resolved("fp8", core.recipes, core.name, "x") == "fp8-delayed"
+    assert resolved("fp8", core.recipes, core.name, "x") == "fp8-tensorwise"
     assert resolved("bf16", (), "ideal", "x") == "bf16"
     assert resolved("fp32", core.recipes, core.name, "x") == "fp32"
     assert resolved("fp8", ("fp32", "mxfp8"), "s", "x") == "mxfp8"

@@ -24,6 +24,8 @@ from phaze.graph.ir import Operator, OperatorGraph
 ALONE = frozenset({"sort", "scan", "scatter", "embedding_backward", "pool", "accumulate"})
 """Vector kinds that are kernels of their own: their writes go where their data say, they pass over
 it in order, or (sums of gradients that several layers send) each runs when its gradient arrives."""
+APART = ("apart", 1)
+"""What marks an operator that a stack runs as a kernel of its own."""
 POINTWISE = frozenset({"copy", "fill"})
 
 
@@ -36,7 +38,9 @@ def is_elementwise(operator: Operator) -> bool:
 def is_vector(operator: Operator) -> bool:
     """Runs on vector cores and may share a loop with others: element-wise, reductions,
     normalisations, look-ups."""
-    return operator.core == "vector" and all(part.kind not in ALONE for part in leaves(operator))
+    return operator.core == "vector" and all(
+        part.kind not in ALONE and APART not in part.sizes for part in leaves(operator)
+    )
 
 
 def is_product(operator: Operator) -> bool:

@@ -21,6 +21,8 @@ def run_layer(
     if precision == WIDE:
         return added_inside(wide_layer(layer), max(stack.accumulation_inside, WIDE_BYTES))
     layer = low_precision(
-        added_inside(layer, stack.accumulation_inside, gradients), RECIPES.get(precision)
+        added_inside(layer, stack.accumulation_inside, gradients),
+        RECIPES.get(precision),
+        stack.casts_apart,
     )
-    return with_grouped(layer) if stack.grouped_share else layer
+    return with_grouped(layer) if stack.grouped_share or stack.expert_start else layer

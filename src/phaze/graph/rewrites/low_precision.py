@@ -8,7 +8,9 @@ bits.
     cast               each activation or gradient that linear products read is cast once, for all
                        of them, right before the first: read in 16 bits, written as it is and
                        transposed (:mod:`phaze.hardware.formats`); an operator of its own, so that a
-                       stack fuses it with what comes before where it fuses such
+                       stack fuses it with what comes before where it fuses such. Where a stack has
+                       casts ``apart`` those that depend on the values, and those of experts' rows,
+                       stay alone (marked ``apart``)
     weights            are read in the low format; they are cast once a step, which no pass sees
     saved              gradients of weights read the transposed cast of forward, so it is kept, and
                        its 16-bit original only where something else of the backward pass reads it
@@ -30,6 +32,9 @@ AROUND = re.compile(r"prologue|epilogue|between(\.\d+)?")
 _AROUND_STARTS = ("prologue", "epilogue", "between")
 # Modules whose small products decide where tokens go: they stay in 16 bits.
 ROUTERS = frozenset({"router", "gate", "shared_expert_gate"})
+OFFSET_BYTES = 4
+"""Products of experts read where each one's rows end."""
+APART = ("apart", 1)
 FEWEST = 2
 """Operands of a product."""
 MOST_EXPERTS = 512
@@ -48,6 +53,7 @@ class _Casts:
 
     recipe: Recipe
     tensors: dict[int, Tensor]
+    apart: bool = False
     plain: dict[int, int] = field(default_factory=dict)
     turned: dict[int, int] = field(default_factory=dict)
     number: int = 0
@@ -108,14 +114,25 @@ def _operands(op: Operator, casts: _Casts) -> list[Access]:
     return [*weights, *others[: FEWEST - len(weights)]]
 
 
-def _cast(casts: _Casts, access: Access, numbers: Iterator[int], module: str) -> Iterator[Operator]:
-    """The operators that cast a tensor."""
-    recipe, elements = casts.recipe, casts.elements(access)
-    sizes = (("elements", elements),)
+def _of_experts(op: Operator, casts: _Casts) -> bool:
+    """Whether a product is one of experts: beside its operands it reads offsets of their rows."""
+    return len(op.reads) > FEWEST and any(
+        casts.tensors[a.tensor].element_bytes == OFFSET_BYTES for a in op.reads
+    )
+
+
+def _cast(
+    casts: _Casts, access: Access, numbers: Iterator[int], reader: Operator
+) -> Iterator[Operator]:
+    """The operators that cast a tensor for the first product that reads it."""
+    recipe, elements, module = casts.recipe, casts.elements(access), reader.module
+    alone = casts.apart and (not recipe.scale_known or _of_experts(reader, casts))
+    mark = (APART,) if alone else ()
+    sizes = (("elements", elements), *mark)
     read: tuple[Access, ...] = (access,)
     if recipe.looks_first:
         largest = casts.new(1, 4)
-        rows = (("elements", elements), ("rows", 1))
+        rows = (("elements", elements), ("rows", 1), *mark)
         yield Operator(next(numbers), "reduce", "vector", rows, read, (Access(largest, 4),), module)
         read = (access, Access(largest, 4))
     plain, turned = (
@@ -147,7 +164,7 @@ def _rewritten(
         weight = bool(_weights(op, casts))
         for access in _operands(op, casts):
             if casts.tensors[access.tensor].role != "parameter" and access.tensor not in done:
-                rewritten.extend(_cast(casts, access, numbers, op.module))
+                rewritten.extend(_cast(casts, access, numbers, op))
                 done.add(access.tensor)
             low[access.tensor] = casts.read(access, turned=not weight)
         reads = tuple(low.get(access.tensor, access) for access in op.reads)
@@ -182,13 +199,13 @@ def _saved(
     return Recompute(tuple(saved), max(0, size), rerun)
 
 
-def low_precision(layer: Layer, recipe: Recipe | None) -> Layer:
+def low_precision(layer: Layer, recipe: Recipe | None, apart: bool = False) -> Layer:
     """A layer in a recipe; what lies around the blocks, and everything without a recipe, stays as
-    it is."""
+    it is. ``apart``: casts are kernels of their own where their scales follow from the values."""
     if recipe is None or AROUND.fullmatch(layer.name):
         return layer
     graphs = (layer.forward, layer.backward, layer.selective.rerun)
-    casts = _Casts(recipe, {tensor.id: tensor for graph in graphs for tensor in graph.tensors})
+    casts = _Casts(recipe, {t.id: t for graph in graphs for t in graph.tensors}, apart)
     forward = _rewritten(layer.forward, casts, False, ())
     cast = {number for number in casts.turned if casts.tensors[number].role != "parameter"}
     backward = _rewritten(layer.backward, casts, True, cast)

@@ -20,7 +20,7 @@ from phaze.cost.floor import PartBox, product_floors
 from phaze.cost.mapping import Product
 from phaze.cost.parts import How, array_sides, cores_used, peak_flops, tensor_rows, vector_rows
 from phaze.cost.products import ProductCosts, distinct_rows, parts_from
-from phaze.cost.table import Column
+from phaze.cost.table import Column, products_run
 from phaze.cost.vector import VectorCosts, VectorWork, sweep_vector, vector_parts_from
 from phaze.cost.work import Work
 from phaze.hardware.calibration import Constants
@@ -57,10 +57,7 @@ class BoxChips:
         bytes."""
         products: dict[Product, int] = {}
         vectors: dict[VectorWork, int] = {}
-        packed = [
-            tuple(p.packed(constants.rates, constants.grouped_share) for p in work.products)
-            for work in works
-        ]
+        packed = [products_run(work, constants) for work in works]
         product_rows = [
             tuple(products.setdefault(p, len(products)) for p in several) for several in packed
         ]
