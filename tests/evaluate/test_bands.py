@@ -10,12 +10,16 @@ from phaze.evaluate.bands import (
     band_of,
     bits_of,
     bundled_bands,
+    chip_kind,
     family_of,
     fits_probability,
     layout_of,
     memory_band_of,
+    share_is_assumed,
+    trait_of,
     wider_kinds,
 )
+from phaze.hardware.library import load_chip, load_stack
 
 RATIOS = [0.9, 1.0, 1.1]
 
@@ -30,6 +34,26 @@ def test_a_kind_falls_back_to_wider_ones_and_at_last_to_its_chip() -> None:
         BandKind("measured"),
     ]
     assert list(wider_kinds(BandKind("unmeasured"))) == [BandKind("unmeasured")]
+
+
+def test_what_is_hard_to_price_is_kept_longer_than_the_layout() -> None:
+    assert (trait_of(32768, 1), trait_of(16384, 64)) == ("long", "long")
+    assert (trait_of(8192, 2), trait_of(8192, 3)) == ("few", None)
+    chain = list(wider_kinds(BandKind("measured", "data", "4", "mine", "few")))
+    assert chain[:4] == [
+        BandKind("measured", "data", "4", "mine", "few"),
+        BandKind("measured", "data", "4", None, "few"),
+        BandKind("measured", None, "4", None, "few"),
+        BandKind("measured", trait="few"),
+    ]
+    assert chain[4:] == list(wider_kinds(BandKind("measured", "data", "4", "mine")))
+
+
+def test_an_assumed_share_is_none_that_was_measured() -> None:
+    stack = load_stack("megatron-core")
+    assert not share_is_assumed(stack, load_chip("gb200").generation)
+    assert share_is_assumed(stack, load_chip("mi355x").generation)
+    assert chip_kind("calibrated", assumed=True) == "unmeasured"
 
 
 def test_experts_count_before_contexts_and_pipelines_before_tensors() -> None:
@@ -53,7 +77,7 @@ def test_releases_are_of_one_family_and_formats_without_runs_of_no_bits() -> Non
         "16",
         "8",
         "8",
-        None,
+        "4",
         None,
     ]
 

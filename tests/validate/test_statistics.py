@@ -4,11 +4,12 @@ from itertools import pairwise, permutations
 from math import isclose
 from statistics import mean
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phaze.validate.statistics import rank_correlation, ranks, regret, score
+from phaze.validate.statistics import rank_correlation, ranks, regret, score, within
 
 VALUES = st.lists(st.integers(1, 6).map(float), min_size=2, max_size=7)
 
@@ -76,3 +77,33 @@ def test_a_score_by_hand() -> None:
 def test_sets_without_alternatives_have_neither_rank_nor_regret() -> None:
     found = score([1.0, 2.0], [1.0, 2.0], ["a", "b"])
     assert (found.rank, found.regret) == (None, None)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0.5, 2.0),
+            st.lists(st.tuples(st.floats(1.0, 9.0), st.floats(1.0, 9.0)), min_size=1, max_size=5),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_an_error_common_to_a_job_is_none_between_its_plans(
+    jobs: list[tuple[float, list[tuple[float, float]]]],
+) -> None:
+    plain = [([m for m, _ in rows], [p for _, p in rows]) for _, rows in jobs]
+    scaled = [
+        (m, [factor * each for each in p]) for (factor, _), (m, p) in zip(jobs, plain, strict=True)
+    ]
+    found, other = within(plain), within(scaled)
+    assert (found is None) == all(len(rows) < 2 for _, rows in jobs) and (found is None) == (
+        other is None
+    )
+    if found is not None and other is not None:
+        assert other == pytest.approx(found, abs=1e-9)
+
+
+def test_the_deviation_between_plans_is_that_of_their_logarithms() -> None:
+    assert within([([1.0, 1.0], [1.0, np.e])]) == pytest.approx(np.sqrt(0.5))
+    assert within([([1.0], [2.0])]) is None

@@ -4,22 +4,20 @@ lie inside.
 With e = |measured / predicted - 1| of the runs of a kind (:mod:`tools.fits.held_back`), a source of
 n of them weighing each 1 / sqrt(n), so that one large sweep does not speak for all laboratories,
 
-    q(kind)        = least e at which the weight of the runs with errors up to it reaches the level
-                   of all
-    band(kind)     = q(kind) if at least 4 sources speak for it; else the greatest of q(kind), of
-                   what holds 80 % of
-                     each of its sources, and of q of the next wider kind with 4 sources: few
-                     laboratories may widen a band, never narrow it
-                     (:func:`phaze.evaluate.bands.wider_kinds`)
-    a kind counts  if it has at least 5 runs of at least 2 sources, 20 if it names a stack; else the
-                   next wider one's band holds
-    held back      every run is held against the band of the kind that it takes its own from, made
-                   without its source (at least 3 others where 4 are asked above)
-    level          of kinds but for their stack: the least of 0.80, 0.81, ... 0.99 at which 80 % of
-                   their runs lie inside when held back, counted as runs and by weight
-                   (:func:`level_of`)
-    unmeasured     chips: at least the band of measured ones, for the data sheets' defaults were
-                   chosen on these chips
+    q(runs, level) = least e at which the weight of the runs with errors up to it reaches the level
+                     of all
+    kind counts      if it has at least 5 runs of at least 2 sources, 20 if it names a stack; else
+                     the next wider one's band holds (:func:`phaze.evaluate.bands.wider_kinds`)
+    held back        every run of a kind is held against q of those of the kind that are of another
+                     part: of another source where 4 and more speak for it, of another job (source,
+                     model, devices, batch) where fewer do
+    level            of a kind: the least of 0.50, 0.51, ... 0.99 at which 80 % of its runs lie inside
+                     when held back
+    band(kind)     = least of q(its runs, level) and 60 %; of fewer than 15 runs no less than that of
+                     the next wider kind that has as many, for a handful may widen a band and never
+                     narrow it
+    unmeasured       chips: at least the band of measured ones, for the data sheets' defaults were
+                     chosen on these chips
 
 Memory: quantiles of measured / predicted itself, by what the stack keeps between passes. Three
 sources measured it: ``band`` is for jobs of laboratories like these, its level by runs held back by
@@ -33,23 +31,24 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 from phaze.errors import InputError
-from phaze.evaluate.bands import SHARE, BandKind, wider_kinds
+from phaze.evaluate.bands import MOST, SHARE, BandKind, wider_kinds
 from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.hardware.stack import Saves
 from phaze.validate.rows import MeasuredRun
 from tools.fits.held_back import HeldBack
 
 LEAST_ROWS, LEAST_SOURCES, LEAST_OF_STACK = 5, 2, 20
-MANY_SOURCES = 4
+MANY_SOURCES, MANY_RUNS = 4, 15
 """Of a kind with a band of its own: below, one laboratory or a handful of runs would speak for it.
-From so many sources on a kind may have a narrower band than the next wider one."""
+From so many sources on its runs are held back by source, else by job."""
 COMMAND = "python -m tools.fits bands --write src/phaze/evaluate/data/bands.json"
 LEVELS = tuple(round(0.80 + 0.01 * step, 2) for step in range(20))
+TIME_LEVELS = tuple(round(0.50 + 0.01 * step, 2) for step in range(50))
 MOST_TIMES = 10
 """Of an error that sources have: beyond, they say nothing of each other."""
 QUANTILES = 99
@@ -103,58 +102,54 @@ def kind_counts(kind: BandKind, speaking: Sequence[Speaking]) -> bool:
     return bool(speaking) and (kind == BandKind(kind.chip) or counts(speaking, least))
 
 
-Judged = list[tuple[HeldBack, bool]]
+Part = Callable[[HeldBack], object]
 
 
 class Pool:
-    """The runs of every kind, and what a kind says with or without a source."""
+    """The runs of every kind, and what a kind says with or without a part of them."""
 
     def __init__(self, rows: Iterable[HeldBack]) -> None:
         self.rows = [row for row in rows if row.time_ratio is not None]
-        self._of: dict[BandKind, list[Speaking]] = {}
+        self._of: dict[BandKind, list[HeldBack]] = {}
         for row in self.rows:
             for kind in wider_kinds(row.kind):
-                self._of.setdefault(kind, []).append(Speaking(row.source, error_of(row)))
+                self._of.setdefault(kind, []).append(row)
         self.kinds = tuple(
-            sorted((kind for kind in self._of if kind_counts(kind, self._of[kind])), key=_order)
+            sorted((kind for kind in self._of if kind_counts(kind, self.of(kind))), key=_order)
         )
 
-    def of(self, kind: BandKind, without: str | None = None) -> list[Speaking]:
+    def of(self, kind: BandKind) -> list[Speaking]:
         """The errors of a kind."""
-        return [each for each in self._of.get(kind, ()) if each.source != without]
+        return [Speaking(row.source, error_of(row)) for row in self._of.get(kind, ())]
 
-    def band(self, kind: BandKind, level: float, without: str | None = None) -> float | None:
-        """The band of the kind that a run takes its own from, made of all sources but one; None if
-        nothing is left."""
-        found: list[float] = []
-        for each in wider_kinds(kind):
-            rest = self.of(each, without)
-            if not rest or each not in self.kinds:
-                continue
-            many = len({one.source for one in rest}) >= MANY_SOURCES - (without is not None)
-            if many or not found:
-                found.append(
-                    quantile(rest, level) if many else max(quantile(rest, level), of_each(rest))
-                )
-            if many:
-                break
-        return max(found) if found else None
+    def band(self, kind: BandKind, level: float) -> float:
+        """The band of a kind."""
+        return min(MOST, quantile(self.of(kind), level))
 
-    def inside(self, widest: BandKind, level: float, alone: bool = False) -> Judged:
-        """Every run of a kind that another source speaks for, and whether it lies in the band that
-        they give: that of its own kind, or ``alone`` that of ``widest``."""
-        bands: dict[tuple[BandKind, str], float | None] = {}
-        found = []
-        for row in self.rows:
-            if widest not in wider_kinds(row.kind):
-                continue
-            key = (widest if alone else row.kind, row.source)
-            if key not in bands:
-                bands[key] = self.band(key[0], level, key[1])
-            band = bands[key]
+    def inside(self, kind: BandKind, level: float) -> list[tuple[str, bool]]:
+        """The source of every run of a kind that another part speaks for, and whether the run lies
+        in the band that the other parts give."""
+        rows, found = self._of[kind], []
+        many = len({row.source for row in rows}) >= MANY_SOURCES
+        part: Part = _source if many else _job
+        bands: dict[object, float | None] = {}
+        for row in rows:
+            own = part(row)
+            if own not in bands:
+                rest = [Speaking(r.source, error_of(r)) for r in rows if part(r) != own]
+                bands[own] = min(MOST, quantile(rest, level)) if rest else None
+            band = bands[own]
             if band is not None:
-                found.append((row, error_of(row) <= band))
+                found.append((row.source, error_of(row) <= band))
         return found
+
+
+def _source(row: HeldBack) -> object:
+    return row.source
+
+
+def _job(row: HeldBack) -> object:
+    return row.source, row.job
 
 
 def error_of(row: HeldBack) -> float:
@@ -164,7 +159,7 @@ def error_of(row: HeldBack) -> float:
 
 
 def _order(kind: BandKind) -> tuple[str, ...]:
-    return (kind.chip, kind.layout or "", kind.bits or "", kind.stack or "")
+    return (kind.chip, kind.layout or "", kind.bits or "", kind.trait or "", kind.stack or "")
 
 
 def _share_inside(judged: Sequence[tuple[str, bool]]) -> float:
@@ -184,10 +179,6 @@ def level_of(judge: Callable[[float], Sequence[tuple[str, bool]]]) -> float:
     return next((level for level in LEVELS if _share_inside(judge(level)) >= SHARE), LEVELS[-1])
 
 
-def _sources(judged: Judged) -> list[tuple[str, bool]]:
-    return [(row.source, inside) for row, inside in judged]
-
-
 def _time(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
     pool = Pool(rows)
     if not pool.rows:
@@ -195,33 +186,41 @@ def _time(rows: Sequence[HeldBack]) -> list[dict[str, Any]]:
             "", "no run determines a band", "give runs that state their plan and their seconds"
         )
     found: list[dict[str, Any]] = []
-    levels: dict[BandKind, tuple[float, Judged]] = {}
+    bands: dict[BandKind, float] = {}
+    for kind in sorted(pool.kinds, key=lambda each: len(pool.of(each)), reverse=True):
+        bands[kind] = pool.band(kind, _level(pool, kind))
+        if len(pool.of(kind)) < MANY_RUNS:
+            wider = (each for each in wider_kinds(kind) if len(pool.of(each)) >= MANY_RUNS)
+            bands[kind] = max(bands[kind], next((bands[x] for x in wider if x in bands), 0.0))
     for kind in pool.kinds:
-        widest, speaking = replace(kind, stack=None), pool.of(kind)
-        if widest not in levels:
-            alone = kind.layout is None
-            level = level_of(lambda q, w=widest, a=alone: _sources(pool.inside(w, q, a)))  # type: ignore[misc]
-            levels[widest] = level, pool.inside(widest, level, alone)
-        level, judged = levels[widest]
-        own = [inside for row, inside in judged if kind in wider_kinds(row.kind)]
-        said = {"layout": kind.layout, "bits": kind.bits, "stack": kind.stack}
+        level = _level(pool, kind)
+        judged = [inside for _, inside in pool.inside(kind, level)]
+        said = {"layout": kind.layout, "bits": kind.bits, "stack": kind.stack, "trait": kind.trait}
         named = {name: value for name, value in said.items() if value is not None}
-        band = round(pool.band(kind, level) or 0.0, DIGITS)
+        band = round(bands[kind], DIGITS)
         # Kinds come in order, measured before unmeasured.
         band = max([band, *(entry["band"] for entry in found if _same(entry, kind))])
-        found.append(
-            {"chip": kind.chip, **named, "band": band, "level": level, **_counted(speaking, own)}
-        )
+        counted = _counted(pool.of(kind), judged)
+        found.append({"chip": kind.chip, **named, "band": band, "level": level, **counted})
     return found
+
+
+def _level(pool: Pool, kind: BandKind) -> float:
+    """The least level with which enough runs of a kind lie inside when held back."""
+    return next(
+        (each for each in TIME_LEVELS if _runs_inside(pool.inside(kind, each)) >= SHARE),
+        TIME_LEVELS[-1],
+    )
+
+
+def _runs_inside(judged: Sequence[tuple[str, bool]]) -> float:
+    return sum(inside for _, inside in judged) / len(judged) if judged else 1.0
 
 
 def _same(entry: dict[str, Any], kind: BandKind) -> bool:
     """Whether an entry is of the same kind but for the chip."""
-    return (entry.get("layout"), entry.get("bits"), entry.get("stack")) == (
-        kind.layout,
-        kind.bits,
-        kind.stack,
-    )
+    said = (entry.get("layout"), entry.get("bits"), entry.get("stack"), entry.get("trait"))
+    return said == (kind.layout, kind.bits, kind.stack, kind.trait)
 
 
 def _counted(speaking: Sequence[Speaking], judged: Sequence[bool]) -> dict[str, int]:

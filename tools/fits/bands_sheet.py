@@ -16,7 +16,8 @@ def _inside(entry: TimeBand | MemoryBand) -> str:
 
 
 def _time_row(entry: TimeBand) -> tuple[str, ...]:
-    name = (entry.chip, entry.layout or "any", entry.bits or "any", entry.stack or "any")
+    names = (entry.layout, entry.bits, entry.trait, entry.stack)
+    name = (entry.chip, *(each or "any" for each in names))
     return (*name, f"± {entry.band:.0%}", str(entry.rows), str(entry.sources), _inside(entry))
 
 
@@ -49,11 +50,12 @@ def _memory_row(entry: MemoryBand) -> tuple[str, ...]:
 def show_bands(console: Console, bands: BandsFile) -> None:
     """The bands of times and of memory."""
     console.print(f"[bold]Iteration time: {SHARE:.0%} of runs within the band[/bold]")
-    columns = ("chip", "layout", "bits", "stack", "band", "runs", "sources", "inside")
-    console.print(table(columns, [_time_row(entry) for entry in bands.time], texts=4))
+    columns = ("chip", "layout", "bits", "trait", "stack", "band", "runs", "sources", "inside")
+    console.print(table(columns, [_time_row(entry) for entry in bands.time], texts=5))
     paragraph(
         console,
-        "inside: runs that the band of their kind holds when it is made without their source.",
+        "inside: runs that the band of their kind holds when it is made without their source, of "
+        "fewer than four sources without their job.",
     )
     console.print("\n[bold]Memory of the fullest device[/bold]")
     wanted = tuple(f"for {chance:.0%}" for chance in CHANCES)

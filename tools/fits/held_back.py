@@ -15,7 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from phaze.evaluate.bands import BandKind, bits_of, chip_kind, family_of, layout_of
+from phaze.evaluate.bands import (
+    BandKind,
+    bits_of,
+    chip_kind,
+    family_of,
+    layout_of,
+    share_is_assumed,
+    trait_of,
+)
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import RunJob, job_of
@@ -74,10 +82,14 @@ def _priced(row: MeasuredRun, basis: Basis, fits: Fits, memo: Memo) -> HeldBack:
         job.model.sequence, split.tensor, split.pipeline, split.context, split.expert
     )
     kind = BandKind(
-        chip_kind(chip_provenance(job.chip, basis).basis),
+        chip_kind(
+            chip_provenance(job.chip, basis).basis,
+            share_is_assumed(job.stack, job.chip.generation),
+        ),
         layout,
         bits_of(job.precision),
         family_of(job.stack.name),
+        trait_of(job.model.sequence, job.batch / (split.data * split.microbatch)),
     )
     counted = basis == "calibrated"
     return HeldBack(

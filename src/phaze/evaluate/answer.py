@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from phaze.cost.network_prices import NetworkPrices
-from phaze.evaluate.bands import band_document, layout_of
+from phaze.evaluate.bands import band_document, layout_of, share_is_assumed, trait_of
 from phaze.evaluate.exchanges import exchange_document
 from phaze.evaluate.families import family_notes
 from phaze.evaluate.flow import block_calls
@@ -140,9 +140,17 @@ def _constants(facts: PlanFacts, plan: Plan) -> dict[str, Any]:
     chip, constants = setting.chip, setting.constants
     basis = chip_provenance(chip, setting.basis).basis
     layout = layout_of(model.sequence, model.tensor, len(plan.stages), model.context, model.expert)
+    rounds = facts.batch / max(1, plan.data * model.microbatch)
     constants_table = {
         "basis": basis,
-        **band_document(basis, setting.stack.name, setting.precision, layout),
+        **band_document(
+            basis,
+            setting.stack.name,
+            setting.precision,
+            layout,
+            trait_of(model.sequence, rounds),
+            share_is_assumed(setting.stack, chip.generation),
+        ),
     }
     if chip.lumped_share:
         return constants_table

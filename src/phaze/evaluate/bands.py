@@ -8,15 +8,19 @@ The kind of an answer is, in this order,
     layout     what shares the work beyond replicas, the first that is there: experts, context (long
                context: of sequences of 65,536 tokens and more, where attention is nearly all),
                pipeline, tensor, data
-    bits       of the operands of its products: 16 or 8; others (32, 4) have no measured runs and
-               count as neither
+    bits       of the operands of its products: 16, 8 or 4; 32 has no measured runs and counts as
+               none
+    trait      of the job, what is harder to price: a sequence of 16,384 tokens and more (long), or
+               else at most two microbatches a replica (few), which leave what happens once a step
+               nothing to hide behind
     stack      its family: a name without its release (megatron-core-24.07 is megatron-core)
 
 A kind that too few runs speak for has no band of its own, and the next wider one's holds: without
-the stack, with the layout alone, with the bits alone, then of the chip alone (:func:`wider_kinds`,
-:func:`band_of`). ``band`` is the b with which eight of ten held-back runs took between 1 - b and 1
-+ b times what was predicted; ``ratios`` of memory are quantiles of measured over predicted, from
-which follows the chance that a plan fits (:func:`fits_probability`):
+the stack, with the bits and the trait, with the trait alone, without it, with the layout alone,
+with the bits alone, then of the chip alone (:func:`wider_kinds`, :func:`band_of`). No band is wider
+than ``MOST``: beyond, a time is a guess. ``band`` is the b with which eight of ten held-back runs
+took between 1 - b and 1 + b times what was predicted; ``ratios`` of memory are quantiles of
+measured over predicted, from which follows the chance that a plan fits (:func:`fits_probability`):
 
     P(fits) = share of held-back runs whose measured / predicted is at most H / M,    H bytes there, M predicted
 
@@ -24,10 +28,11 @@ The bands are data, ``data/bands.json``, made by ``python -m tools.fits bands --
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -35,20 +40,31 @@ from pydantic import Field
 from phaze.documents import Count, Document, NonNegative, Positive, check, parse
 from phaze.hardware.calibration import Trusted
 from phaze.hardware.formats import PLAIN, RECIPES, WIDE, Precision
-from phaze.hardware.stack import Saves
+from phaze.hardware.stack import Saves, Stack
 
 ChipKind = Literal["measured", "unmeasured"]
 Layout = Literal["experts", "long context", "context", "pipeline", "tensor", "data"]
-Bits = Literal["8", "16"]
+Bits = Literal["4", "8", "16"]
+Trait = Literal["long", "few"]
+MOST = 0.6
+"""The widest band that is said."""
 SHARE = 0.8
 """Of held-back runs that lie inside their band."""
 RELEASE = re.compile(r"-\d[\d.]*$")
-EIGHT = 8
-"""Bits of the formats that runs in low precision were measured in."""
 LONG = 65536
 """Tokens of a sequence from which attention is nearly all of a run that shares it out."""
+LONG_TRAIT, FEW_ROUNDS = 16384, 2
+"""Tokens of a sequence from which attention counts as products do, and microbatches of a replica up
+to which the end of a batch does."""
+LOW_BITS: Mapping[int, Bits] = MappingProxyType({4: "4", 8: "8"})
 # The chance that is said at most, and its complement at least: quantiles end there.
 SUREST = 0.99
+
+
+TRAITS: Mapping[Trait, str] = MappingProxyType(
+    {"long": "long sequences", "few": "few microbatches"}
+)
+"""A trait in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +75,28 @@ class BandKind:
     layout: Layout | None = None
     bits: Bits | None = None
     stack: str | None = None
+    trait: Trait | None = None
 
     @property
     def words(self) -> str:
         """As a reader would say it."""
-        parts = (self.layout, None if self.bits is None else f"{self.bits} bits", self.stack)
+        bits = None if self.bits is None else f"{self.bits} bits"
+        trait = None if self.trait is None else TRAITS[self.trait]
+        parts = (self.layout, bits, trait, self.stack)
         return ", ".join([f"chip {self.chip}", *(word for word in parts if word is not None)])
 
 
-def chip_kind(basis: Trusted) -> ChipKind:
-    """Whether anything of the chip was measured."""
-    return "measured" if basis in ("calibrated", "fitted") else "unmeasured"
+def chip_kind(basis: Trusted, assumed: bool = False) -> ChipKind:
+    """Whether anything of the chip was measured; not where what the stack leaves of its rate is
+    ``assumed``, as on another generation."""
+    return "measured" if basis in ("calibrated", "fitted") and not assumed else "unmeasured"
+
+
+def share_is_assumed(stack: Stack, generation: Sequence[str | None]) -> bool:
+    """Whether a stack says that its software share on a generation of chips is assumed."""
+    named = [name for name in (*generation, "any") if name in stack.software_share]
+    said = stack.sources.get(f"software_share.{named[0]}", "") if named else ""
+    return said.startswith("assumed")
 
 
 def bits_of(precision: Precision) -> Bits | None:
@@ -78,7 +105,14 @@ def bits_of(precision: Precision) -> Bits | None:
         return "16"
     if precision == WIDE or precision not in RECIPES:
         return "8" if precision == "fp8" else None
-    return "8" if RECIPES[precision].bits == EIGHT else None
+    return LOW_BITS[RECIPES[precision].bits]
+
+
+def trait_of(sequence: int, rounds: float) -> Trait | None:
+    """What is hard to price of a job of so many tokens a sequence and microbatches a replica."""
+    if sequence >= LONG_TRAIT:
+        return "long"
+    return "few" if rounds <= FEW_ROUNDS else None
 
 
 def layout_of(
@@ -102,7 +136,13 @@ def family_of(stack: str) -> str:
 def wider_kinds(kind: BandKind) -> Iterator[BandKind]:
     """A kind and those that it falls back to, narrow to wide."""
     layout, bits = BandKind(kind.chip, kind.layout), BandKind(kind.chip, bits=kind.bits)
-    yield from dict.fromkeys([kind, replace(kind, stack=None), layout, bits, BandKind(kind.chip)])
+    plain = replace(kind, trait=None)
+    own = list[BandKind]()
+    if kind.trait is not None:
+        alone = BandKind(kind.chip, trait=kind.trait)
+        own = [kind, replace(kind, stack=None), replace(alone, bits=kind.bits), alone]
+    rest = [plain, replace(plain, stack=None), layout, bits, BandKind(kind.chip)]
+    yield from dict.fromkeys([*own, *rest])
 
 
 Counted = Annotated[int, Field(ge=0)]
@@ -116,10 +156,11 @@ class KindTable(Document):
     layout: Layout | None = None
     bits: Bits | None = None
     stack: str | None = None
+    trait: Trait | None = None
 
     @property
     def kind(self) -> BandKind:
-        return BandKind(self.chip, self.layout, self.bits, self.stack)
+        return BandKind(self.chip, self.layout, self.bits, self.stack, self.trait)
 
 
 class TimeBand(KindTable):
@@ -190,13 +231,19 @@ def band_of(kind: BandKind, bands: BandsFile | None = None) -> TimeBand:
 
 
 def band_document(
-    basis: Trusted, stack: str, precision: Precision, layout: Layout | None = None
+    basis: Trusted,
+    stack: str,
+    precision: Precision,
+    layout: Layout | None = None,
+    trait: Trait | None = None,
+    assumed: bool = False,
 ) -> dict[str, Any]:
     """The band of an answer and what it rests on, as plain values; ideal times are bounds and have
     none."""
     if basis == "ideal":
         return {"band": 0.0}
-    time_band = band_of(BandKind(chip_kind(basis), layout, bits_of(precision), family_of(stack)))
+    kind = BandKind(chip_kind(basis, assumed), layout, bits_of(precision), family_of(stack), trait)
+    time_band = band_of(kind)
     return {
         "band": time_band.band,
         "band_of": {

@@ -10,7 +10,7 @@ from phaze.report.numbers import counted, percent, signed_percent
 from phaze.report.sections import Notes, Section, Table
 from phaze.units import Unit, show
 from phaze.validate.best import BestBesideRun, plan_of
-from phaze.validate.compare import Quantity, ScoredSet, wrong_choices
+from phaze.validate.compare import Quantity, ScoredSet, within_jobs, wrong_choices
 from phaze.validate.statistics import Score
 
 NAMES: Mapping[Quantity, str] = MappingProxyType(
@@ -27,6 +27,7 @@ def _figures(name: str, score: Score) -> tuple[str, ...]:
         percent(score.nine_tenths),
         signed_percent(score.bias),
         signed_percent(score.worst),
+        percent(score.within),
         rank,
         percent(score.regret),
     )
@@ -65,7 +66,7 @@ def _left_out(compared: Sequence[ScoredSet]) -> list[str]:
 
 def scores_sections(compared: Sequence[ScoredSet]) -> list[Section]:
     """A table for each quantity, rows with free choices in one of their own."""
-    columns = ("", "rows", "median", "90th", "bias", "worst", "rank", "regret")
+    columns = ("", "rows", "median", "90th", "bias", "worst", "within", "rank", "regret")
     sections: list[Section] = []
     for quantity, title in NAMES.items():
         for free in (False, True):
@@ -122,7 +123,9 @@ def _headline(compared: Sequence[ScoredSet]) -> str:
     if not errors:
         return "No measured step time is priced"
     total = f"{counted(len(errors), 'published run')} of {counted(len(compared), 'set')}"
-    return f"Step times are off by {median(errors):.1%} in the median, over {total}"
+    off = f"Step times are off by {median(errors):.1%} in the median, over {total}"
+    between = within_jobs([run for run in runs if run.error is not None])
+    return off if between is None else f"{off}; between plans of one job by {between:.1%}"
 
 
 def best_sections(sets: Sequence[tuple[str, Sequence[BestBesideRun], int]]) -> list[Section]:

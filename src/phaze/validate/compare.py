@@ -7,6 +7,7 @@ left out and counted.
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any, Literal
 
 from phaze.evaluate.memo import Memo
@@ -14,7 +15,7 @@ from phaze.hardware.calibration import Basis
 from phaze.hardware.formats import NotPricedError
 from phaze.validate.predict import Prediction, predict
 from phaze.validate.rows import MeasuredRun
-from phaze.validate.statistics import Score, score
+from phaze.validate.statistics import Score, score, within
 
 Quantity = Literal["seconds", "memory_bytes"]
 QUANTITIES: tuple[Quantity, ...] = ("seconds", "memory_bytes")
@@ -80,6 +81,18 @@ def wrong_choices(predictions: Sequence[Prediction]) -> tuple[WrongChoice, ...]:
 
 def _measured(prediction: Prediction) -> float:
     return prediction.row.seconds or 0.0
+
+
+def within_jobs(predictions: Sequence[Prediction]) -> float | None:
+    """How far errors of plans of one job lie from each other: the median over jobs (rows of a source
+    and group) of their deviation, so that one job whose network broke down says little."""
+    groups: dict[Hashable, list[Prediction]] = {}
+    for prediction in predictions:
+        key = (prediction.row.source.split(maxsplit=1)[0], prediction.row.group)
+        groups.setdefault(key, []).append(prediction)
+    pairs = [([_measured(p) for p in own], [p.seconds for p in own]) for own in groups.values()]
+    each = [deviation for deviation in (within([pair]) for pair in pairs) if deviation is not None]
+    return median(each) if each else None
 
 
 def scores_of(predictions: Sequence[Prediction]) -> dict[tuple[Quantity, bool], Score]:

@@ -70,6 +70,15 @@ SETS: tuple[RunSet, ...] = (
         "torchtitan-rowwise-h100-fp8",
         "torchtitan, float8 with a scale for each row: 64 and 256 H100 capped at 500 W",
     ),
+    RunSet("mpt-long-a100", "MosaicML llm-foundry, MPT, sequences of 8,192 and 32,768: 8 A100"),
+    RunSet(
+        "mlperf-llama-8b",
+        "MLPerf Training v5.1, Llama 3.1 8B: NVFP4 and FP8 on 8 to 64 B200, FP8 on 8 MI355X",
+    ),
+    RunSet(
+        "bridge-experts-gb200",
+        "Megatron-Bridge 25.11 to 26.04, Qwen3 30B-A3B and DeepSeek-V3, MXFP8: 8 and 256 GB200",
+    ),
     RunSet("automodel-h100", "NeMo AutoModel on PyTorch FSDP2, bf16: 8 and 64 H100"),
 )
 

@@ -6,6 +6,9 @@ With e_i = predicted_i / measured_i - 1 over the rows i of a set:
     bias        mean of e_i         worst         the e_i that is farthest from 0
     rank        mean over groups of at least three rows of Spearman's rank correlation of predicted
                 and measured
+    within      how far plans of one job lie from each other's error: with x_i = ln(predicted_i /
+                measured_i), the root of sum (x_i - mean x of its group)^2 / sum (rows of a group -
+                1) over groups of at least two rows, which no error common to a job changes
     regret      mean over groups of at least two rows of measured(the row predicted best) / min
                 measured - 1
 
@@ -52,6 +55,7 @@ class Score:
     jobs: int = 0
     rank_interval: Interval | None = None
     regret_interval: Interval | None = None
+    within: float | None = None
 
 
 def interval(values: Sequence[float]) -> Interval | None:
@@ -87,6 +91,21 @@ def regret(measured: Sequence[float], predicted: Sequence[float]) -> float:
     return measured[chosen] / min(measured) - 1
 
 
+Pair = tuple[Sequence[float], Sequence[float]]
+"""What was measured and what was predicted of the rows of a group."""
+
+
+def within(groups: Sequence[Pair]) -> float | None:
+    """The standard deviation of ln(predicted / measured) around the mean of its group; None where
+    no group has two rows."""
+    squares, freedom = 0.0, 0
+    for measured, predicted in groups:
+        logs = np.log(np.asarray(predicted) / np.asarray(measured))
+        squares += float(np.sum((logs - logs.mean()) ** 2))
+        freedom += len(logs) - 1
+    return float(np.sqrt(squares / freedom)) if freedom else None
+
+
 def score(
     measured: Sequence[float], predicted: Sequence[float], groups: Sequence[Hashable]
 ) -> Score:
@@ -114,4 +133,5 @@ def score(
         jobs=len(lost),
         rank_interval=interval(rank_values),
         regret_interval=interval(lost),
+        within=within(pairs),
     )
