@@ -1,16 +1,13 @@
 """Digests of what is bundled, so that a claim can say whether it is about that.
 
-Written by ``python -m tests.check.digests``: a default search of every built-in model, in both
-settings.
+Written by ``python -m tests.check.digests``: a default search of every built-in model, in both settings.
 """
 
 from types import MappingProxyType
 
 SPACES = MappingProxyType(
     {
-        "93b9331ea11f4804d35f35b58d243ccc65b532488ba043ec1cc26aedac6cd498": (
-            "the space of the ICML 2024 paper"
-        ),
+        "93b9331ea11f4804d35f35b58d243ccc65b532488ba043ec1cc26aedac6cd498": "the space of the ICML 2024 paper",
         "142bd61f3558b5a08565dc388169098e3e7939934097f3849ab4fb0688ca9d70": "n3-reticle",
         "23661561c1a783391f5b9e448e92f87fd24737127a315d6c9e4d6a46d316092f": "n5-reticle",
         "cadbe465e9ca4c0f3cbfa656a9040ad357cb95df488cdfe01cf57412a5bb61e2": "n7-reticle",
@@ -118,28 +115,28 @@ CHIPS = MappingProxyType(
 )
 STACKS = MappingProxyType(
     {
-        "1fc5080f4409b5ab802ca7f2cb9ee53b580dbbaf87047a8fead12b30c80ac9a9": "icml24",
-        "9b714a9fa8b787c2db87f767796a4f22b3f8ce67fa1066ebec7f5ef95a3a6005": "ideal",
-        "43fc4900753b7befaed68ada2d27ab0187a974652e1f534bf93fe66b89d10ed1": "llm-foundry",
-        "42df2e75c98c45ea38719ee9b4b237ee43130651d34bb6cc47493256b2c67525": "maxtext-25.02",
-        "e540999e1235335ec3ff15b3538f269f85797d32642ab562b8c1378db3201e63": "maxtext-24.11",
-        "ae6b040765156031a29e7cdb45c97d19ee91650bd663b3e0fffd9d90895d3ecb": "megatron-2021",
-        "e0d49a8f10e9c2a66ff251ac70804a72c8fa5ab090786d6b9faf9eb5e2fd4c33": "megatron-2022",
-        "ee5c4ed650cac4f0f8c55884eab01963648d31245ffa860d00f91140c94e9338": "megatron-core-26.02",
-        "f92b7546756904528f913d71397c9e8291305bd616e3bba02d5604441fad1d2c": "megatron-core-2024",
-        "3c93420c812bc8d1906befda9330d0c870e78f6b9086c15438c6bb355d7bcd71": "megatron-core-24.03",
-        "5fd68d32c8a67fec8d7f3107e55daf97984d6bf37b87e7a6c02c104c42946e1e": "megatron-core-24.07",
-        "68fd8e6c497481c9be7940ce6944311991c71a2d7281f108e1022609815ee582": "megatron-core-24.11",
-        "3954e19df925de368c5e7a6ca666f5f5f1e93647e3e8ae9c89e90c3fbee1804f": "megatron-core-25.02",
-        "c5074d0eeeeb5d93a965e370d1d1a2672b0ab5ddca3e56233e56653d1235dc25": "megatron-core-25.04",
-        "060f1524abcc484c05866078858f731bb9be696baf1f5af80ad6737ceb25b4ff": "megatron-core-25.09",
-        "4ab432a782300a144416ea3be34de0cc07831b16a9d956e3d884f8305ed53dbf": "megatron-deepspeed",
-        "576c4d79ff1c794338e40ffcdf1830637e478141a95d63019de07db53d20f03d": "nanotron",
-        "c4efdfe7b54b96553dbfb53c2e822fc2d9d3f0f7e6283c548b57c0313a9a6780": "paxml",
-        "2ff9d3d887d86f638581745044f0c3c19688ad05af4260dad6bd6b3166934dbf": "torchtitan-25.06",
-        "37162e93d7d0630be47be8fc5d1ac50a44118afdae9e08c148fe19840091ef2b": "torchtitan-24.12",
-        "cf3a99b1e11243b224510de59c3d4ebbc4e3a96d54364600794e733da2f674ec": "torchtitan-async",
-        "2c98bdcd9465a10c2ea5d701e61194c5acfc7255a8c8105540ea30ad98909adb": "torchtitan-eager",
+        "3900972bd63416ccacf1578a3e926773b144731414f80a874ef60cfad41d60dd": "icml24",
+        "c724370ec4818083fc78672dc8f585d1a08ef16e9cea4dc029f7fd99abca3176": "ideal",
+        "bd65f662c0b72f7f192d48527327aff3fbff5ca2bdc5add51b0109a4bd5f596b": "llm-foundry",
+        "b379582e8dac2e0da48f7ee6e1c2397a6aa344b6a40afecf4458da5321ffafec": "maxtext-25.02",
+        "e3eef20c62a4acbc1836bc7644c6789b8a6cd4f9889217ca2a5e88b14e17040a": "maxtext-24.11",
+        "4000f3fce6c403ea749235a755dc13aaa01dfef695589a782461cf57d019ec14": "megatron-2021",
+        "2bcc2020885474282353f6f75243022ea98878d8369924c4e06f634882fadd5c": "megatron-2022",
+        "361985a6565346911d9a16426d5d83b5693f4c17655b7fd7191e186f82182e3c": "megatron-core-26.02",
+        "31ccf112ce08144fd997689a42ea811b964521d8446194569345c28bb32ef528": "megatron-core-2024",
+        "33f2b69555690c6f144b89b837dfcf22c6914a0196c473aa906471439b3be660": "megatron-core-24.03",
+        "d2e247dbf52475bfae079e61d18244af88a10fc41384c2e06b875beb7fc4a874": "megatron-core-24.07",
+        "5b8229c778061474963f7ea686357290c103b52c9d25a3a448fd42f9fb432e3f": "megatron-core-24.11",
+        "48d1292e7a6fe00c7bce9a723c7ea5e5695b881e9149871cdcac1c7e276bec7e": "megatron-core-25.02",
+        "7602cb184324247c570b3fd6a989563ae33eb00fe4de8897af01efd2da1e3ab2": "megatron-core-25.04",
+        "d41944d8b36c73984d9dc01c93c1900c63b57edf7cdf5d3f676cd970196c5960": "megatron-core-25.09",
+        "f900efb9aad6166bb4eca316e54ed01677035bed461a875411df396f2334ca77": "megatron-deepspeed",
+        "da0b2ec6416904ffb65921c92a90f42e50977f969eef96710169fabee626dbfa": "nanotron",
+        "ba99c5061597a5a8b744d42e4d4b1094788b0c59dc2136731e51860aaac3b2a4": "paxml",
+        "e066e5333857ed17b92ddd65af8d7a910c212d715eaaa70bc9ee764be767fd9c": "torchtitan-25.06",
+        "517bf715cbbd1853de97c8ba752317be6a4fc4671dd6730c6c1af32e048fa577": "torchtitan-24.12",
+        "5b1b2dbcc0211a57f194e41077cc26c979084d47eac796e83c8fcd45a5b216be": "torchtitan-async",
+        "6c4fb068335a8898c6b5810376535c3719a951c6ace4bff0f40270690e02f189": "torchtitan-eager",
     }
 )
 TERMS = MappingProxyType(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .closed_sets import StageSets, even_chunks
-from .job import Job, Shape, boundary_levels, step_bytes, synchronised
+from .job import Job, Shape, between_steps, boundary_levels, step_bytes, synchronised
 from .plan_classes import PlanSpace
 from .plans import around_seconds, gathered, reduced_block, sent_behind, sent_seconds
 from .row_costs import Chipwise
@@ -33,7 +33,7 @@ class StageTimes:
 
 def _not_hidden(job: Job, work: Floats, waits: Floats) -> Floats:
     """What some work does not hide of ZeRO's collectives."""
-    return np.maximum((1 - job.stack.hidden) * waits, waits - work)
+    return np.maximum(job.stack.sharding * waits, waits - work)
 
 
 @dataclass(slots=True)
@@ -209,6 +209,7 @@ class Completions:
         graph, sizes = self.space.graph, self.sets.bytes_of[0].size(self.job)
         block = reduced_block(graph, self.job, self.chips.times)
         seconds = synchronised(self.job, shape, sizes, graph.low, block)
+        seconds = seconds + between_steps(self.job, shape)
         return np.asarray(
             seconds[:, None] + step_bytes(self.job, shape, sizes)[:, None] / self.chips.rate
         )

@@ -4,7 +4,8 @@
     work       W = sum f, or sum b + sum g (what runs again); under the published rules no less than
                |e| / link + f_k + ... + f_n of an edge that enters at the k-th layer, or + b_1 + ...
                + b_k of one that leaves there (:func:`.stages.stage_passes`)
-    exposed    of ZeRO's collectives v: v - min(h v, W), of the whole stage or layer by layer
+    exposed    of ZeRO's collectives v: v - min(h v, W), h what does not slow the work, of the
+               whole stage or layer by layer
     pass       F or R = W + exposed + transfer + (chunks - 1) chunk start
     time       F + R - what other chunks hide of transfers
                (:func:`.plans.sent_behind`)
@@ -22,7 +23,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Job, Shape, Size, step_bytes, synchronised
+from .job import Job, Shape, Size, between_steps, step_bytes, synchronised
 from .plan_graph import LayerSeconds, PlanGraph
 from .plans import (
     StageBytes,
@@ -156,7 +157,7 @@ def in_even_chunks(graph: PlanGraph, plan: Plan) -> bool:
 def _exposed(job: Job, work: Sequence[float], whole: float, waits: Sequence[float]) -> float:
     """What a pass does not hide of ZeRO's collectives: layer by layer where they run ahead, else of
     the stage."""
-    hidden = job.stack.hidden
+    hidden = 1 - job.stack.sharding
     if job.stack.paired:
         return fsum(wait - min(hidden * wait, own) for own, wait in zip(work, waits, strict=True))
     return fsum(waits) - min(hidden * fsum(waits), whole)
@@ -220,7 +221,7 @@ def _ends(
         np.array([float(experts) for _, experts in pairs]),
     )
     seconds = synchronised(job, shape, size, graph.low, reduced_block(graph, job, times))
-    steps = step_bytes(job, shape, size) / hbm_rate
+    steps = step_bytes(job, shape, size) / hbm_rate + between_steps(job, shape)
     longest = int(np.argmax(seconds + steps))
     return float(seconds[longest]), float(steps[longest])
 

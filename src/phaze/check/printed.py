@@ -110,8 +110,12 @@ def job_of(question: Table) -> Job:
     rules, state = question["rules"], question["state"]
     stack = Stack(
         host=rules["piece_start_s"] / LAUNCHES_A_CHUNK,
-        hidden=rules["hidden"],
-        by_layer=rules["reduction"] == "layers",
+        reducing=rules["reduction_cost"],
+        gathering=rules["gather_cost"],
+        sharding=rules["sharded_cost"],
+        bucket=rules["bucket"],
+        agrees=rules["norm"],
+        pause=rules["host_s"],
         reserve=question["reserve_bytes"],
         scatters=question["scatter_gather"],
         overlapped=rules["overlapped_transfers"],
@@ -125,7 +129,7 @@ def job_of(question: Table) -> Job:
     moved, sent = question["optimizer_traffic_bytes"], question["sent_bytes"]
     held = Held(
         state["weight"], state["gradient"], state["optimizer"], moved, sent, rules["gradient_wire"],
-        rules["weight_wire"],
+        rules["weight_wire"], question["zeroed_bytes"],
     )  # fmt: skip
     network = network_of(question["cluster"], question["prices"])
     return Job(

@@ -102,7 +102,7 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
         unpaired=problem.rules.unpaired_share(family, rounds, shape.stages),
         ahead_s=ahead_s,
         behind_s=behind_s,
-        shown=1.0 - problem.rules.hidden,
+        shown=problem.rules.sharded_cost,
         end_s=ends_s,
         tied_s=case.table.tied @ groups,
         room=case.room(shape.data),

@@ -109,15 +109,15 @@ def _passes(
     backward_s = sums.again_s + sums.backward_s + sums.waiting_s[1]
     if problem.zero < 2:
         return forward_s, backward_s
-    hidden, (ahead_s, behind_s) = problem.rules.hidden, collectives_s
+    cost, (ahead_s, behind_s) = problem.rules.sharded_cost, collectives_s
     if problem.rules.prefetch == "stage":
         ahead, behind = float(ahead_s.sum()), float(behind_s.sum())
-        return overlapped(forward_s, ahead, hidden), overlapped(backward_s, behind, hidden)
+        return overlapped(forward_s, ahead, cost), overlapped(backward_s, behind, cost)
     for (ahead, behind), (layer_s, back_s) in zip(
         zip(ahead_s.tolist(), behind_s.tolist(), strict=True), sums.layer_s, strict=True
     ):
-        forward_s += overlapped(layer_s, ahead, hidden) - layer_s
-        backward_s += overlapped(back_s, behind, hidden) - back_s
+        forward_s += overlapped(layer_s, ahead, cost) - layer_s
+        backward_s += overlapped(back_s, behind, cost) - back_s
     return forward_s, backward_s
 
 
@@ -131,14 +131,15 @@ def _end(
     )
     syncs_s = batch_end.synchronisation_s(problem, shape, prices, sizes, experts_bytes=experts)
     steps_s = batch_end.step_s(problem, shape, sizes, experts)
+    steps_s = steps_s + batch_end.norm_s(problem, shape, prices)
     last = int(np.argmax(syncs_s + steps_s))
     return float(syncs_s[last]), float(steps_s[last])
 
 
-def overlapped(work_s: float, collectives_s: float, hidden: float) -> float:
-    """Work and collectives of which at most the share ``hidden`` is overlapped: max(w + (1 - h) c,
-    c)."""
-    return max(work_s + (1 - hidden) * collectives_s, collectives_s)
+def overlapped(work_s: float, collectives_s: float, cost: float) -> float:
+    """Work and collectives, a second of which adds ``cost`` where it is beside work: max(w + cost v,
+    v)."""
+    return max(work_s + cost * collectives_s, collectives_s)
 
 
 def _tied(

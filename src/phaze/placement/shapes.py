@@ -13,7 +13,7 @@ import numpy.typing as npt
 from phaze.cost.network_prices import NetworkPrices
 from phaze.pipeline.family import Family
 from phaze.placement import depth_kernels
-from phaze.placement.batch_end import collected_s, step_s, synchronisation_s
+from phaze.placement.batch_end import collected_s, norm_s, step_s, synchronisation_s
 from phaze.placement.layout import Shape
 from phaze.placement.prepared_width import (
     Width,
@@ -275,11 +275,11 @@ def timed_table(case: WidthCase, shape: Shape) -> StageTable:
         return table
 
     def waited() -> StageTable:
-        cut_sets, again_s, hidden = width.cut_sets, width.saved.again_s, problem.rules.hidden
+        cut_sets, again_s, cost = width.cut_sets, width.saved.again_s, problem.rules.sharded_cost
         ahead, behind = _collected_s(case, shape)
         back_s = cut_sets.backward_s[:, None] + again_s
-        ahead_s = np.maximum((1 - hidden) * ahead, ahead - cut_sets.forward_s)
-        behind_s = np.maximum((1 - hidden) * behind[:, None], behind[:, None] - back_s)
+        ahead_s = np.maximum(cost * ahead, ahead - cut_sets.forward_s)
+        behind_s = np.maximum(cost * behind[:, None], behind[:, None] - back_s)
         tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
         forward = inside(cut_sets, ahead_s)
         backward = np.stack([inside(cut_sets, column) for column in behind_s.T], axis=1)
@@ -295,7 +295,7 @@ def least_seconds(case: WidthCase, gathered: Gathered) -> float:
     """C: all layers, and what is exposed of their collectives, whose sums are rounded apart from
     those of stages."""
     waits = float(gathered[0][-1] + gathered[1][-1]) if len(gathered[0]) else 0.0
-    return (case.width.seconds + (1 - case.problem.rules.hidden) * waits) * (1 - ROUNDING)
+    return (case.width.seconds + case.problem.rules.sharded_cost * waits) * (1 - ROUNDING)
 
 
 def least_fill(case: WidthCase, stages: int) -> float:
@@ -318,7 +318,8 @@ def end_s(
     exposed = synchronisation_s(
         case.problem, shape, case.prices, sizes_bytes, experts_bytes=experts_bytes
     )
-    return exposed + step_s(case.problem, shape, sizes_bytes, experts_bytes)
+    agreed = norm_s(case.problem, shape, case.prices)
+    return exposed + step_s(case.problem, shape, sizes_bytes, experts_bytes) + agreed
 
 
 def least_end(case: WidthCase, shape: Shape) -> float:
