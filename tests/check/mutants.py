@@ -129,6 +129,12 @@ MUTANTS = (
     ),
     Mutant(
         "job.py",
+        "each = [job.held.wire] * (shape.zero >= 2) + [low] * (shape.zero >= 3)",
+        "each = [job.held.wire] * (shape.zero >= 2)",
+        (EVERY_PLAN,),
+    ),
+    Mutant(
+        "job.py",
         "follows = max(once, last) + others * late",
         "follows = once + others * late",
         (EVERY_PLAN,),

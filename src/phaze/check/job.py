@@ -298,6 +298,18 @@ def _sent_at_end(job: Job, shape: Shape, low: float) -> Iterator[tuple[Seconds, 
         yield weights, job.stack.gathering, False
 
 
+def unaccompanied(job: Job, shape: Shape, low: float, block: Block) -> float:
+    """Seconds of ZeRO's collectives of a microbatch beside which nothing runs, once a step: the
+    longest scatter of a layer's gradients after all work, the longest gather before it."""
+    layers = (
+        np.array([block.bytes - block.experts, block.first - block.first_experts]),
+        np.array([block.experts, block.first_experts]),
+    )
+    each = [job.held.wire] * (shape.zero >= 2) + [low] * (shape.zero >= 3)
+    longest = [over_replicas(job, shape, "all_gather", layers, sent).max() for sent in each]
+    return (1.0 - job.stack.sharding) * float(sum(longest))
+
+
 def synchronised(job: Job, shape: Shape, size: Size, low: float, block: Block) -> Floats:
     """Seconds of synchronisation that stages with so many bytes of parameters expose; ``low``: what
     is sent of a weight. Of each communication that runs beside work no more is hidden than what
@@ -305,7 +317,7 @@ def synchronised(job: Job, shape: Shape, size: Size, low: float, block: Block) -
     if job.stack.flat and shape.zero < 2 and not size[1].any():
         ranks = shape.sharers
         return np.asarray(FLAT_REDUCTION * (ranks - 1) * size[0] / (ranks * job.stack.link))
-    total = np.zeros_like(size[0])
+    total = np.full_like(size[0], unaccompanied(job, shape, low, block))
     piece, chunks = block.pieces(job, shape), shape.family.chunks
     part = piece / block.bytes if block.bytes else 0.0
     dense = np.array([(block.bytes - block.experts) * part, block.first - block.first_experts])

@@ -17,6 +17,9 @@ takes E = sync + step + norm, and tied layers Y beside it:
     2      reduction across groups                        gather of weights
     3      reduction across groups
 
+Under ZeRO 2 and 3 the last scatter of gradients, and the first gather of weights, have nothing beside
+them once a step: (1 - cost) of a block or of the layer that starts the model.
+
 b and f are the passes of a block, of the model and not of the stage, so that every term never falls
 with w: the solver, its bounds and the price of a plan ask for it here.
 """
@@ -172,6 +175,20 @@ def _communications(
     return sent
 
 
+def _alone_s(problem: PlacementProblem, shape: Shape, prices: NetworkPrices, piece: Piece) -> float:
+    """What ZeRO's collectives of a microbatch leave once a step with nothing beside it: the first
+    gather of weights, the last scatter of gradients, of the layer for which it takes longer."""
+    rules, (last, experts) = problem.rules, (piece.last_bytes, piece.last_expert_bytes)
+    if problem.zero < 2 or rules.sharded_cost == 1:
+        return 0.0
+    shared = np.array([piece.expert_bytes, experts]) * float(problem.has_experts)
+    sizes = np.array([piece.parameter_bytes, last]), shared
+    wires = [rules.gradient_wire, rules.weight_wire][: problem.zero - 1]
+    return (1 - rules.sharded_cost) * sum(
+        float(_gathered_s(problem, shape, prices, sizes, [wire]).max()) for wire in wires
+    )
+
+
 def piece_bytes(problem: PlacementProblem, shape: Shape, piece: Piece) -> float:
     """Bytes of a piece: of a bucket, no more than a chunk of the stages on average, no less than a
     block."""
@@ -209,7 +226,7 @@ def synchronisation_s(
     dense_each = np.array([each * (1 - share), piece.last_bytes - last])
     pieces = np.maximum(1.0, parameter_bytes / each) if each else np.ones_like(parameter_bytes)
     longer = window(shape.chunks, shape.stages) * each / (piece.parameter_bytes or 1.0)
-    exposed = np.zeros_like(parameter_bytes)
+    exposed = np.full_like(parameter_bytes, _alone_s(problem, shape, prices, piece))
     for sent in _communications(problem, shape, prices, piece):
         whole_s = sent.seconds(parameter_bytes - experts, experts)
         if sent.cost < 1:
