@@ -8,10 +8,14 @@ from phaze.documents import Count
 from phaze.evaluate.parallel_rank import Parallel
 from phaze.evaluate.recomputing import KNOWN, mode_given, with_offload
 from phaze.graph.saved.modes import OFFLOAD
+from phaze.hardware.gradients import Gradients
+from phaze.hardware.overlap import Dispatcher, Runs
+from phaze.hardware.stack import Stack
 from phaze.options.keys import RunPlanKeys
 from phaze.pipeline.families import named_family
 from phaze.pipeline.family import Family
 from phaze.placement.rules import MODES
+from phaze.values import replace
 
 PARTS = (*KNOWN, *MODES, OFFLOAD)
 RecomputeName = Annotated[
@@ -38,7 +42,27 @@ class RunPlanTable(RunPlanKeys):
     offload: bool = False
     sequence_parallel: bool = False
     expert_tensor: Count | None = None
+    tensor_overlap: Annotated[
+        bool | None, Field(description="gathers and scatters of tensor groups run piece by piece")
+    ] = None
+    gradients: Annotated[
+        Gradients | None, Field(description="width of gradients, held, sent and added")
+    ] = None
+    dispatcher: Annotated[
+        Dispatcher | None, Field(description="how experts' tokens are sent")
+    ] = None
     blocks: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
+
+    def stated(self, stack: Stack) -> Stack:
+        """The stack as the run used it."""
+        changed = {
+            "tensor": None if self.tensor_overlap is None else Runs(runs=self.tensor_overlap),
+            "dispatcher": self.dispatcher,
+        }
+        said = {key: value for key, value in changed.items() if value is not None}
+        if said:
+            stack = replace(stack, overlap=stack.overlap.model_copy(update=said))
+        return stack if self.gradients is None else stack.with_gradients(self.gradients)
 
     @property
     def mode(self) -> str:

@@ -71,6 +71,7 @@ from phaze.errors import InputError
 from phaze.hardware.attention import Generation
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import PLAIN, Precision, require_format, resolved
+from phaze.hardware.gradients import WIDTHS, Gradients, keys_of_gradients
 from phaze.hardware.keys import Name, ShareByName, Sources, Text
 from phaze.hardware.overlap import Overlap, with_overlap
 from phaze.pipeline.families import SPLIT_FAMILIES
@@ -93,8 +94,9 @@ RecomputeModule = Literal[
     "core_attn", "layernorm", "mlp", "shared_experts", "moe_act", "moe", "mla_up_proj", "alternate"
 ]
 Recipe = Literal["fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4", "fp32"]
-OF_THE_FILE = frozenset({"schema_", "base", "interleaves", "notes", "sources"})
+OF_THE_FILE = frozenset({"schema_", "base", "interleaves", "notes", "sources", "gradients"})
 """Keys of a stack's file that answers do not state."""
+OF_GRADIENTS = ("gradient_bytes", "state_bytes", "accumulation_inside", "accumulation_apart")
 SHARES = ("software_share", "grouped_share")
 
 
@@ -241,6 +243,10 @@ class Stack(Document):
     overlap: Annotated[
         Overlap, Field(description="what runs beside other work, and how much it slows that")
     ] = Overlap()
+    gradients: Annotated[
+        Gradients | None,
+        Field(description="their width: bytes held, on the wire and moved to add them"),
+    ] = None
     zeroes_gradients: Annotated[
         bool, Field(description="gradients are set to zero before a step")
     ] = False
@@ -255,7 +261,10 @@ class Stack(Document):
     @model_validator(mode="before")
     @classmethod
     def _older_names(cls, raw: Any) -> Any:
-        return with_new_names(raw)
+        keys = with_new_names(raw)
+        if isinstance(keys, dict) and keys.get("gradients") in WIDTHS:
+            keys = {**keys, **keys_of_gradients(keys["gradients"], keys)}
+        return keys
 
     @field_validator("families")
     @classmethod
@@ -306,6 +315,15 @@ class Stack(Document):
                 document["recompute_named"] = self.recompute_named
                 document["attention_kernel"] = self.attention_kernel
         return document
+
+    def with_gradients(self, gradients: Gradients) -> "Stack":
+        """The stack with gradients of another width."""
+        keys = {name: getattr(self, name) for name in OF_GRADIENTS}
+        keys["state"] = None if self.state is None else self.state.model_dump()
+        found = keys_of_gradients(gradients, keys)
+        if "state" in found:
+            found["state"] = StateBytes(**found["state"])
+        return self.model_copy(update={**found, "gradients": gradients})
 
     @property
     def hidden_synchronisation(self) -> float:
