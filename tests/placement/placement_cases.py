@@ -386,6 +386,29 @@ def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementPr
     return _with_blocks(replace(changed, hbm_bytes=rng.choice([60.0, 120.0, 400.0, 4000.0])), seed)
 
 
+def exchanging_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
+    """One of these whose experts are exchanged behind another microbatch, also in chunks and in a
+    single stage."""
+    rng = random.Random(seed + 17)
+    problem = sharing_problem(seed, chain, most_layers)
+    families = ((ONE_F_ONE_B,), (ONE_F_ONE_B, interleaved(2)), (interleaved(2), GPIPE))
+    rules = replace(
+        problem.rules,
+        families=rng.choice(families),
+        exchange_beside=True,
+        overlapped_transfers=rng.random() < 0.5,
+    )
+    problem = replace(
+        problem,
+        rules=rules,
+        microbatches=rng.choice([1, 2, 4, 6]),
+        recompute="best" if problem.recompute == "full" else problem.recompute,
+        sharing=replace(problem.sharing, expert=rng.choice([2, 2, 4])),
+    )
+    taken = [rng.choice([0.0, 1.0, rng.uniform(0, 6)]) for _ in problem.graphs[0].layers]
+    return with_layers(problem, lambda layer, _: replace(layer, beside_s=taken[layer.id]))
+
+
 def hybrid_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
     """A small problem in which some of the ranks share out state, gathers run a layer ahead, and
     what is sent of weights and gradients is of any width."""

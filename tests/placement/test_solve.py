@@ -24,6 +24,7 @@ from tests.check.documents import objections
 from tests.placement.brute_force import brute_force
 from tests.placement.placement_cases import (
     Published,
+    exchanging_problem,
     hybrid_problem,
     interleaving_problem,
     mixed_problem,
@@ -80,6 +81,24 @@ def test_no_plan_of_a_small_problem_is_faster_where_ranks_share_sequences_and_ex
     for seed in range(40 * block, 40 * block + 40):
         feasible += require_fastest(sharing_problem(seed, seed % 3 > 0)) is not None
     assert feasible > 15
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_no_plan_of_a_small_problem_is_faster_where_experts_are_exchanged_behind_others(
+    block: int,
+) -> None:
+    feasible = 0
+    for seed in range(40 * block, 40 * block + 40):
+        feasible += require_fastest(exchanging_problem(seed, seed % 3 > 0)) is not None
+    assert feasible > 15
+
+
+@pytest.mark.slow
+def test_no_plan_of_many_small_problems_is_faster_where_experts_are_exchanged_behind_others() -> (
+    None
+):
+    for seed in range(1000, 1800):
+        require_fastest(exchanging_problem(seed, seed % 3 > 0))
 
 
 @pytest.mark.parametrize("block", range(2))

@@ -243,7 +243,12 @@ class PlanSpace:
         """The modes that the stage of a number from the end may run in."""
         if number == 1 and not self.job.stack.last_recomputes:
             return (0,)
-        return tuple(mode for mode in self.modes if mode == 0 or not family.split)
+        names, stack = self.graph.names, self.job.stack
+        return tuple(
+            mode
+            for mode in self.modes
+            if (mode == 0 or not family.split) and stack.keeps(names[mode], self.graph.group)
+        )
 
     def shape(self, row: Row, data: int, order: str) -> Shape:
         graph = self.graph

@@ -61,7 +61,8 @@ class StagePrice:
 
     ``layers``: forward, backward and what runs again; ``exposed`` of ZeRO's collectives; ``passes``
     with all that they wait for, ``hidden``: what other chunks hide of that; ``sent``: transfers
-    that run behind other chunks.
+    that run behind other chunks; ``unmet``: what exchanges of experts' tokens add to the time with
+    no other microbatch beside them.
     """
 
     layers: tuple[float, float, float]
@@ -70,6 +71,7 @@ class StagePrice:
     sent: tuple[float, float]
     hidden: float
     weight: float
+    unmet: float
     held: StageBytes
     memory: Mapping[str, float]
     devices: int
@@ -137,6 +139,8 @@ def broken_rules(graph: PlanGraph, job: Job, plan: Plan, modes: Sequence[str]) -
         yield "an edge runs backwards"
     for at, (_, mode) in enumerate(plan.stages):
         may = ("none",) if at == shape.stages - 1 and not job.stack.last_recomputes else modes
+        if not job.stack.keeps(mode, graph.group):
+            yield f"stage {at + 1} would exchange experts' tokens again"
         if mode not in may or mode not in graph.names or (shape.family.split and mode != "none"):
             yield f"stage {at + 1} may not have the mode {mode[:40]!r}"
     if shape.data > job.microbatches(graph.microbatch):
@@ -186,6 +190,9 @@ def _stage(
     both = [own + more for own, more in zip(backward, again, strict=True)]
     waits = [[float(own[kind]) for kind in kinds] for own in gathers]
     exposed = _exposed(job, forward, ahead, waits[0]), _exposed(job, both, behind, waits[1])
+    unmet = fsum(float(times.waited[kind, 0]) for kind in kinds)
+    alone = family.unmet(plan.rounds, shape.stages)
+    behind += alone * unmet
     first, saved = sent_behind(job, shape, plan.rounds, ahead + exposed[0], moved[at])
     last, more_saved = sent_behind(job, shape, plan.rounds, behind + exposed[1], moved[at + 1])
     beside = family.hides(job.stack.overlapped)
@@ -199,6 +206,7 @@ def _stage(
         sent=(moved[at], moved[at + 1]) if beside else (0.0, 0.0),
         hidden=float(saved + more_saved),
         weight=fsum(float(times.weight[kind, 0]) for kind in kinds),
+        unmet=(1 - alone) * unmet,
         held=held,
         memory={term: float(size) for term, size in held.terms(job, shape, flying).items()},
         devices=graph.width if whole else 1,
@@ -243,6 +251,7 @@ def price_of(
     if family.apart:
         pace = float(forward.max() + backward.max())
     filled = fsum(family.filled(forward, backward, weight, shape.stages).tolist())
+    filled += fsum(stage.unmet for stage in stages)
     pipeline = family.laps(plan.rounds, shape.stages) * pace + family.share(shape.stages) * filled
     synchronisation, step = _ends(graph, job, shape, stages, times, hbm_rate)
     return PlanPrice(

@@ -102,7 +102,9 @@ def graph_of(question: Table, width: str) -> tuple[PlanGraph, LayerSeconds]:
     )
     weight = np.array([[row["weight_s"] or 0.0] for row in rows])
     again = np.array([_again(row) for row in rows]).T[:, :, None]
-    return graph, LayerSeconds(forward, backward, again, weight, True)
+    unmet = np.array([[row["beside_s"]] for row in rows])
+    runs = question["rules"]["exchange_beside"] and sharing["expert"] > 1
+    return graph, LayerSeconds(forward, backward, again, weight, True, unmet if runs else None)
 
 
 def job_of(question: Table) -> Job:
@@ -119,6 +121,7 @@ def job_of(question: Table) -> Job:
         reserve=question["reserve_bytes"],
         scatters=question["scatter_gather"],
         overlapped=rules["overlapped_transfers"],
+        trades=rules["exchange_beside"],
         paired=rules["prefetch"] == "layer",
         arriving=rules["stage"] == "icml24",
         link=inf if rules["link_bytes_per_s"] is None else rules["link_bytes_per_s"],

@@ -72,6 +72,7 @@ class Stack:
     pass, ``sharding`` of ZeRO's collectives of a microbatch; ``agrees``: all devices take a norm
     together; ``pause`` between steps; ``reserve`` bytes; ``scatters``: transfers are cut over a
     tensor group; ``families`` of pipelines, where transfers of several chunks are ``overlapped``;
+    ``trades``: experts' tokens are exchanged behind another microbatch, never a second time;
     ``paired``: gathers of ZeRO run a layer ahead, so that two are held at once.
 
     ``first_end``: the end of a batch is that of the first stage, over a ``link`` where all devices
@@ -105,6 +106,7 @@ class Stack:
     scatters: bool = False
     families: tuple[str, ...] = ()
     overlapped: bool = False
+    trades: bool = False
     paired: bool = False
     arriving: bool = False
     link: float = inf
@@ -113,6 +115,12 @@ class Stack:
     last_recomputes: bool = True
     all_recompute: bool = False
     ties: bool = True
+
+    def keeps(self, mode: str, group: int) -> bool:
+        """Whether a stage may recompute so: where exchanges run behind another microbatch none is
+        run again."""
+        again = {"full", "moe", "alternate"} & set(mode.split("+"))
+        return not (self.trades and group > 1 and again)
 
     @property
     def flat(self) -> bool:
@@ -170,9 +178,14 @@ class _Beside:
 
     def behind_others(self) -> float:
         """The share of the exchanges that is hidden behind another microbatch."""
-        table = only(self.kinds["exchange"], "stack.overlap.exchange", ("offered", "slows"))
+        keys = ("offered", "runs", "slows")
+        table = only(self.kinds["exchange"], "stack.overlap.exchange", keys)
         slows = number(table["slows"], "stack.overlap.exchange.slows", 0, 1)
-        return 1.0 - slows if table["offered"] is True else 0.0
+        return 1.0 - slows if table["runs"] is True else 0.0
+
+    def exchanges(self) -> bool:
+        """Whether exchanges run behind another microbatch, however much they slow it."""
+        return self.kinds["exchange"]["runs"] is True
 
 
 def stack_of(table: Mapping[str, Any], bandwidth: float, levels: int) -> Stack:
@@ -207,7 +220,7 @@ def stack_of(table: Mapping[str, Any], bandwidth: float, levels: int) -> Stack:
     require(PUBLISHED not in families, "stack.families: the published pipeline is none of them")
     exchanging = Exchanging(
         beside.behind_others(),
-        beside.kinds["shared_experts"] is True,
+        beside.kinds["shared_experts"] is True and not beside.behind_others(),
         beside.kinds["dispatcher"] == "node-once",
     )
     return Stack(
@@ -232,6 +245,7 @@ def stack_of(table: Mapping[str, Any], bandwidth: float, levels: int) -> Stack:
         scatters=table["scatter_gather"] is True,
         families=(PUBLISHED,) if table["pipeline"] == PAPER else families,
         overlapped=beside.runs("transfers"),
+        trades=beside.exchanges(),
         paired=table["prefetch"] == "layer",
         arriving=arriving,
         link=bandwidth if arriving or (first_end and levels == 1) else inf,

@@ -59,9 +59,10 @@ class Reduction(Beside):
 
 
 class Exchange(Document):
-    """Experts' tokens, behind the work of another microbatch where a plan says so."""
+    """Experts' tokens, behind the work of another microbatch where plans do that."""
 
     offered: Annotated[bool, Field(description="whether a plan may say expert_overlap")] = False
+    runs: Annotated[bool, Field(description="whether plans do that where they do not say")] = False
     slows: Annotated[Share, Field(description="seconds of that work for each second beside it")] = (
         0.0
     )
@@ -120,7 +121,7 @@ def _older(raw: Mapping[str, Any]) -> dict[str, Any]:
         table["host_link"] = None if share is None else _beside(share, True)
     if "hidden_exchange" in raw:
         beside = _beside(raw["hidden_exchange"])
-        table["exchange"] = {"offered": beside.pop("runs", True), **beside}
+        table["exchange"] = {"offered": beside.get("runs", True), **beside}
     for key, kind in (("overlap_p2p", "transfers"), ("piecewise_collectives", "tensor")):
         if key in raw:
             table[kind] = {"runs": raw[key]}

@@ -278,6 +278,8 @@ class Stack(Document):
     def _consistent(self) -> "Stack":
         if self.optimizer_traffic_bytes and not self.state_bytes:
             raise ValueError("an optimizer that moves bytes must hold state_bytes")
+        if self.overlap.exchange.runs and not self.overlap.exchange.offered:
+            raise ValueError("overlap.exchange runs and is not offered")
         if not self.families:
             raise ValueError("interleaves = false leaves no family: name another in families")
         return self
@@ -355,7 +357,7 @@ class Stack(Document):
     @property
     def hidden_exchange(self) -> float:
         """What of the exchanges of experts behind another microbatch does not slow its work."""
-        return 1.0 - self.overlap.exchange.slows if self.overlap.exchange.offered else 0.0
+        return 1.0 - self.overlap.exchange.slows if self.overlap.exchange.runs else 0.0
 
     @property
     def splits_backward(self) -> bool:

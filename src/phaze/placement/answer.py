@@ -20,7 +20,7 @@ from phaze.placement.solve import fastest_plan
 RULE_VALUES = (
     "name", "stage", "end", "unsplit_stages", "last_stage_recomputes", "link_bytes_per_s",
     "reduction_cost", "gather_cost", "sharded_cost", "bucket", "norm", "host_s",
-    "piece_start_s", "overlapped_transfers", "gradient_wire", "weight_wire", "prefetch",
+    "piece_start_s", "overlapped_transfers", "exchange_beside", "gradient_wire", "weight_wire", "prefetch",
 )  # fmt: skip
 PROBLEM_VALUES = (
     "devices", "hbm_bytes", "microbatches", "recompute", "zero", "sent_bytes", "hbm_bytes_per_s",

@@ -36,6 +36,8 @@ class PlacedLayer:
     in every mode while it runs; ``buffer_bytes`` by a stage once for all its layers of one
     ``kind``, a number (-1: a kind of its own). ``more`` are its modes between selective and full,
     the same for all layers. ``frozen`` are its weights that are not trained, beside its parameters.
+    ``beside_s``: what both
+    passes take longer with no other microbatch behind whose work its exchanges of experts run.
     """
 
     id: int
@@ -57,6 +59,7 @@ class PlacedLayer:
     kind: int = -1
     more: tuple[RecomputeOption, ...] = ()
     frozen: Frozen = NO_FROZEN
+    beside_s: float = 0.0
 
     def __post_init__(self) -> None:
         times = 0 <= self.forward_s < LARGEST and 0 <= self.backward_s < LARGEST

@@ -23,7 +23,13 @@ from phaze.placement.simulate import replica_seconds
 from phaze.placement.stage_memory import HeldBytes, StageSums, memory_of
 from phaze.placement.stage_pace import timed
 from phaze.placement.stage_sums import arrivals_of, stage_sums, sums_of
-from phaze.placement.structure import StageCut, require_degrees, require_modes, require_structure
+from phaze.placement.structure import (
+    StageCut,
+    require_degrees,
+    require_exchanged_once,
+    require_modes,
+    require_structure,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -187,11 +193,14 @@ def _stages(
     held_bytes, start_s = HeldBytes.of(problem, shape), starts_s(problem, family)
     unpaired = problem.rules.unpaired_share(family, rounds, len(cuts))
     overlaps = problem.rules.overlaps(family)
+    alone = problem.rules.alone_share(family, rounds, len(cuts))
     stages = []
     for i, (cut, stage_sum) in enumerate(zip(cuts, sums, strict=True)):
+        # What exchanges of experts take with no other microbatch beside them counts as backward.
+        works_s = passes_s[i][0], passes_s[i][1] + alone * stage_sum.beside_s
         (forward_s, ahead_s, into_s), (backward_s, behind_s, back_s) = (
             timed(work_s, moved_s, start_s, unpaired, overlaps)
-            for work_s, moved_s in zip(passes_s[i], moves[i : i + 2], strict=True)
+            for work_s, moved_s in zip(works_s, moves[i : i + 2], strict=True)
         )
         stages.append(
             Stage(
@@ -210,6 +219,7 @@ def _stages(
                 weight_s=stage_sum.weight_s if family.split else 0.0,
                 forward_transfer_s=into_s,
                 backward_transfer_s=back_s,
+                beside_s=(1 - alone) * stage_sum.beside_s,
             )
         )
     return stages, sums, passes_s
@@ -242,6 +252,7 @@ def price(
     devices = _devices(problem, shape, cuts)
     require_degrees(problem, shape, family, sum(devices))
     require_modes(family, cuts)
+    require_exchanged_once(problem, cuts)
     stages, sums, passes_s = _stages(problem, shape, cuts, owner, devices, prices)
     rounds = problem.rounds(shape.data)
     sync_s, step_s = _end(

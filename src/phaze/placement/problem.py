@@ -95,6 +95,8 @@ RecomputeChoice = str
 # Sums of the same bytes in another order differ in the last bits; a need that exceeds the memory by
 # no more than that fits.
 ROUNDING = 1e-12
+# Modes that run the exchanges of experts again, or of every second block.
+AGAIN = frozenset({"full", "moe", "alternate"})
 # Slower levels make times without end.
 SLOWEST_BYTES_PER_S = 1e-6
 
@@ -258,6 +260,11 @@ class PlacementProblem:
         )
 
     @property
+    def runs_exchanges_beside(self) -> bool:
+        """Whether exchanges of experts run behind another microbatch."""
+        return self.rules.exchange_beside and self.sharing.expert > 1
+
+    @property
     def gathers_pairs(self) -> bool:
         """Whether two layers in a row are held whole at once; beside experts that ranks shard
         one is counted."""
@@ -278,6 +285,8 @@ class PlacementProblem:
         if last and not self.rules.last_stage_recomputes:
             return ("none",)
         modes = self.rules.modes if self.recompute == "best" else (self.recompute,)
+        if self.runs_exchanges_beside:
+            modes = tuple(mode for mode in modes if AGAIN.isdisjoint(mode.split("+")))
         return (
             tuple(mode for mode in modes if mode == "none")
             if family is not None and family.split

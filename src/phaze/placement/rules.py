@@ -38,7 +38,8 @@ class Rules:
     between two steps. ``piece_start_s``: what a chunk beyond the first adds to each pass of its
     stage. ``overlapped_transfers``: those of interleaved 1F1B run behind other chunks as far as
     these take as long, but for what runs while the pipeline fills or empties; all other families
-    wait for theirs. ``gradient_wire`` and ``weight_wire``: bytes of a gradient and of a gathered
+    wait for theirs. ``exchange_beside``: exchanges of experts run behind another microbatch, and no
+    stage runs them again. ``gradient_wire`` and ``weight_wire``: bytes of a gradient and of a gathered
     weight on the wire, over ``sent_bytes``. ``prefetch``: ZeRO's collectives of a microbatch
     overlap with the pass of a whole stage, or those of each layer with that of a layer, when two
     layers are held at once. ``plain_layers``: no parameters are tied, and a full recompute runs
@@ -64,6 +65,7 @@ class Rules:
     piece_start_s: float = 0.0
     plain_layers: bool = False
     overlapped_transfers: bool = False
+    exchange_beside: bool = False
     gradient_wire: float = 1.0
     weight_wire: float = 1.0
     prefetch: Prefetch = "stage"
@@ -79,6 +81,16 @@ class Rules:
         if not self.overlaps(family):
             return 1.0
         return (family.chunks - 1) * stages / (microbatches * family.chunks - 1)
+
+    def alone_share(self, family: Family, microbatches: int, stages: int) -> float:
+        """The share of a stage's passes whose exchanges of experts have no other microbatch beside
+        them: rho of interleaved 1F1B, none but one pass of each kind in a single stage, all under
+        other families."""
+        if family.split or family.pace_stages:
+            return 1.0
+        if family.chunks > 1:
+            return (family.chunks - 1) * stages / (microbatches * family.chunks - 1)
+        return 0.0 if stages == 1 else 1.0
 
     @property
     def flat_link_bytes_per_s(self) -> float | None:

@@ -90,6 +90,7 @@ def stack_rules(
         host_s=stack.overlap.step_host,
         piece_start_s=LAUNCHES_A_CHUNK * stack.host_s,
         overlapped_transfers=stack.overlap.transfers.runs,
+        exchange_beside=stack.overlap.exchange.runs,
         gradient_wire=stack.gradient_wire_bytes / 2.0,
         prefetch=stack.prefetch,
     )

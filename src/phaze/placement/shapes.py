@@ -267,7 +267,7 @@ def shared_members(case: WidthCase, shape: Shape) -> tuple[tuple[int, ...], ...]
     )
 
 
-def timed_table(case: WidthCase, shape: Shape) -> StageTable:
+def _waited_table(case: WidthCase, shape: Shape) -> StageTable:
     """The stages with what is exposed of ZeRO's collectives where each layer hides its own; as they
     are elsewhere."""
     problem, width, table = case.problem, case.width, case.table_at(shape.data)
@@ -289,6 +289,37 @@ def timed_table(case: WidthCase, shape: Shape) -> StageTable:
         )
 
     return case.remembered(("timed", shared_members(case, shape)), waited)
+
+
+def beside_s(case: WidthCase) -> Floats:
+    """What exchanges of experts add to every stage of the table with no other microbatch beside
+    them; empty where they run beside none."""
+    if not case.problem.runs_exchanges_beside:
+        return np.empty(0)
+
+    def of_stages() -> Floats:
+        layers, table = case.width.graph.layers, case.table
+        within = inside(case.width.cut_sets, np.array([layer.beside_s for layer in layers]))
+        tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
+        return np.asarray(within[tops] - within[table.rest])
+
+    return case.remembered(("beside",), of_stages)
+
+
+def alone_share(case: WidthCase, shape: Shape) -> float:
+    """The share of passes whose exchanges have no other microbatch beside them."""
+    rounds = case.problem.rounds(shape.data)
+    return case.problem.rules.alone_share(case.family, rounds, shape.stages)
+
+
+def timed_table(case: WidthCase, shape: Shape) -> StageTable:
+    """The stages as a shape times them: with what is exposed of ZeRO's collectives, and of
+    exchanges of experts at the pace of the pipeline."""
+    table, added = _waited_table(case, shape), beside_s(case)
+    if not len(added):
+        return table
+    more = alone_share(case, shape) * added
+    return table._replace(backward_s=table.backward_s + more[:, None])
 
 
 def least_seconds(case: WidthCase, gathered: Gathered) -> float:
