@@ -18,7 +18,7 @@ FIRST = "the paper's setting"
 # inside a stage takes is not said, and a study that changes the cluster alone is refused.
 STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("network levels", ('training.cluster="dgx-h100"', 'stack.stages="layers"')),
-    ("synchronisation of every stage", ('stack.synchronisation="share"',)),
+    ("synchronisation of every stage", ('stack.synchronisation="pieces"',)),
     ("1F1B", ('stack.pipeline="1f1b"',)),
     ("Adam", ('training.optimizer="adam"',)),
     ("its step through HBM", ("stack.optimizer_traffic_bytes=30.0",)),

@@ -12,6 +12,7 @@ from phaze.cost.network_prices import NetworkPrices
 from phaze.documents import plain_value
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_stack
+from phaze.hardware.overlap import Beside, Overlap, Reduction, Runs
 from phaze.hardware.stack import Stack, StateBytes
 from phaze.pipeline.names import PipelineFamily
 from phaze.placement.job import PlacementJob
@@ -43,18 +44,33 @@ class Case:
     batch: int
 
 
+def _overlap(rng: np.random.Generator) -> Overlap:
+    """Reductions and gathers of any cost, in pieces of any size."""
+    slows = [float(rng.choice([0.0, 0.19, 1.0])) for _ in range(3)]
+    bucket = float(rng.choice([0.0, 3.0, 1e9]))
+    return Overlap(
+        transfers=Runs(runs=bool(rng.random() < 0.5)),
+        reduction=Reduction(
+            runs=True, slows=slows[0], bucket=None if rng.random() < 0.3 else bucket
+        ),
+        gather=Beside(runs=True, slows=slows[1]),
+        fully_sharded=Beside(runs=True, slows=slows[2]),
+        step_host=float(rng.choice([0.0, 0.5])),
+    )
+
+
 def _stack(rng: np.random.Generator) -> Stack:
     return replace(
         load_stack("megatron-core"),
-        hidden_synchronisation=float(rng.choice([0.0, 0.8])),
-        synchronisation=str(rng.choice(["share", "layers"])),
+        overlap=_overlap(rng),
+        zeroes_gradients=bool(rng.random() < 0.5),
+        clips_gradients=bool(rng.random() < 0.5),
         scatter_gather=bool(rng.random() < 0.5),
         optimizer_traffic_bytes=float(rng.choice([0.0, 30.0])),
         reserve_bytes=float(rng.choice([0.0, 50.0])),
         state_bytes=float(rng.choice([0.0, 18.0, 20.0, 5.0])),
         gradient_bytes=0.0,
         host_s=float(rng.choice([0.0, 0.01])),
-        overlap_p2p=bool(rng.random() < 0.5),
         families=FAMILIES[int(rng.integers(len(FAMILIES)))],
         prefetch=str(rng.choice(["stage", "layer"])),
         gradient_wire_bytes=float(rng.choice([2.0, 4.0])),
@@ -151,7 +167,7 @@ def _mixed(rng: np.random.Generator, stack: Stack) -> Stack:
         stack,
         stages=str(rng.choice(["layers", "icml24", "icml24"])),
         pipeline=str(rng.choice(["1f1b", "icml24"])),
-        synchronisation=str(rng.choice(["share", "layers", "first", "first"])),
+        synchronisation=str(rng.choice(["pieces", "first"])),
     )
 
 

@@ -139,7 +139,7 @@ CLUSTER_REFUSED: dict[str, Forgery] = {
     "twice the batch": times(*TRAINING, "batch", by=2),
     "no headroom left": put(*TRAINING, "headroom", value=0.999),
     "a host that takes longer": times(*STACK, "host_s", by=10.0),
-    "synchronisation that is not hidden": put(*STACK, "hidden_synchronisation", value=0.0),
+    "synchronisation that is not hidden": put(*STACK, "overlap", "fully_sharded", "runs", value=False),
     "no fusion of gradients": put(*STACK, "accumulation_apart", value=80.0),
     "products in few bits": put(*TRAINING, "machine", "precision", value="fp8-delayed"),
     "products in few bits, said twice": both(

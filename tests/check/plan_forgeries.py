@@ -102,7 +102,7 @@ PLAN_REFUSED: dict[str, Forgery] = {
     "slower links": times(*LEVELS, 0, "bandwidth_bytes_per_s", by=0.01),
     "no host": put(*STACK, "host_s", value=0.0),
     "no optimizer traffic": put(*STACK, "optimizer_traffic_bytes", value=0.0),
-    "everything hidden": put(*STACK, "hidden_synchronisation", value=1.0),
+    "everything hidden": put(*STACK, "overlap", "reduction", "slows", value=0.0),
     "an operator fused with none": _fusion(lambda groups: groups[1:]),
     "an operator fused twice": _fusion(lambda groups: [groups[0], *groups]),
     "everything fused": _fusion(lambda groups: [[number for group in groups for number in group]]),

@@ -267,8 +267,9 @@ def test_a_stage_without_blocks_cannot_be_proved_to_have_chunks() -> None:
             {"link_bytes_per_s": 5.0},
             {"forward_s", "backward_s", "time_s", "batch_s", "simulated_s"},
         ),
-        ("cluster", {"hidden": 0.5}, {"batch_s", "simulated_s"}),
-        ("cluster", {"reduction": "layers"}, {"batch_s", "simulated_s"}),
+        ("cluster", {"reduction_cost": 0.0, "bucket": 0.0}, {"batch_s", "simulated_s"}),
+        ("cluster", {"host_s": 0.9}, {"batch_s", "simulated_s"}),
+        ("cluster", {"norm": True}, {"batch_s", "simulated_s"}),
         (
             "chunks",
             {"piece_start_s": 0.0},

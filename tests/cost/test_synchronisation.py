@@ -1,4 +1,4 @@
-"""Synchronisation behind passes: the formulas are what an event by event walk over layers finds."""
+"""Synchronisation behind passes: the formulas are what an event by event walk over pieces finds."""
 
 from collections.abc import Sequence
 
@@ -7,38 +7,61 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from phaze.cost.synchronisation import open_reduction_of_equal_layers_s
+from phaze.cost.synchronisation import exposed_s, shown_s, window
 
-SECONDS = st.floats(0.0, 10.0)
+SECONDS, SHARE = st.floats(0.0, 10.0), st.floats(0.0, 1.0)
 
 
-def walked_s(reductions_s: Sequence[float], backwards_s: Sequence[float]) -> float:
-    """Seconds of the reductions after the last backward pass, event by event."""
+def walked_s(sent_s: Sequence[float], works_s: Sequence[float]) -> float:
+    """Seconds of the communications after the last of the work, event by event."""
     work = network = 0.0
-    for reduction, backward in zip(reductions_s, backwards_s, strict=True):
-        work += backward
-        network = max(work, network) + reduction
+    for sent, own in zip(sent_s, works_s, strict=True):
+        work += own
+        network = max(work, network) + sent
     return network - work
 
 
 @given(SECONDS, SECONDS, st.integers(1, 40))
-def test_equal_layers_fall_behind_by_the_same_each(
-    reduction: float, backward: float, layers: int
+def test_equal_pieces_fall_behind_by_the_same_each(sent: float, work: float, count: int) -> None:
+    walked = walked_s([sent] * count, [work] * count)
+    many = np.array([float(count)])
+    assert shown_s(sent * many, sent, sent, work, many)[0] == pytest.approx(walked, abs=1e-9)
+
+
+@given(SECONDS, SECONDS, SECONDS, st.floats(1, 40), st.floats(0.1, 1.0), SHARE)
+def test_a_faster_network_or_a_shorter_piece_never_exposes_more(
+    sent: float, more: float, work: float, count: float, factor: float, cost: float
 ) -> None:
-    walked = walked_s([reduction] * layers, [backward] * layers)
-    shown = open_reduction_of_equal_layers_s(reduction, backward, np.array([float(layers)]))
-    assert shown[0] == pytest.approx(walked, abs=1e-9)
+    many = np.array([count])
+
+    def exposed(by: float, beside: float) -> float:
+        whole = by * (sent * many + more)
+        return float(
+            exposed_s(shown_s(whole, by * sent, by * (sent + more), beside, many), whole, cost)[0]
+        )
+
+    assert exposed(factor, work) <= exposed(1.0, work) + 1e-12
+    assert exposed(1.0, work + more) <= exposed(1.0, work) + 1e-12
 
 
-@given(SECONDS, SECONDS, st.floats(1, 40), st.floats(0.1, 1.0))
-def test_a_faster_network_never_shows_more(
-    reduction: float, backward: float, layers: float, factor: float
+@given(SECONDS, SECONDS, st.floats(1, 40), SHARE)
+def test_all_is_exposed_where_nothing_runs_beside_and_the_last_piece_always(
+    sent: float, work: float, count: float, cost: float
 ) -> None:
-    many, both = np.array([layers]), (factor * reduction, reduction)
-    fast, slow = (open_reduction_of_equal_layers_s(own, backward, many) for own in both)
-    assert fast[0] <= slow[0] + 1e-12
+    many = np.array([count])
+    whole, shown = sent * many, shown_s(sent * many, sent, sent, work, many)
+    assert exposed_s(shown, whole, 1.0)[0] == whole[0]
+    assert sent - 1e-12 <= shown[0] <= exposed_s(shown, whole, cost)[0] + 1e-12 <= whole[0] + 1e-9
 
 
-def test_short_reductions_show_the_last_alone() -> None:
-    assert open_reduction_of_equal_layers_s(1.0, 5.0, np.array([3.0]))[0] == 1.0
-    assert open_reduction_of_equal_layers_s(3.0, 1.0, np.array([4.0]))[0] == 9.0
+def test_short_pieces_show_the_last_alone() -> None:
+    whole, many = np.array([9.0]), np.array([3.0])
+    assert shown_s(whole, 1.0, 1.0, 5.0, many)[0] == 1.0
+    assert shown_s(whole, 3.0, 4.0, 1.0, many)[0] == 8.0
+    assert shown_s(whole, 3.0, 4.0, 0.0, many)[0] == 9.0
+
+
+def test_the_window_grows_with_chunks_and_stages() -> None:
+    assert window(1, 8) == 1.0
+    assert window(4, 1) == 1.0
+    assert window(4, 8) == (1 + 3 * 8) / 4

@@ -115,6 +115,7 @@ def of_stack(stack: dict[str, Any], folder: Path) -> Iterator[Any]:
         run(stack=path, plan=plan, gpt=gpt),
         run(stack=path, plan=whole, gpt=gpt, optimizer="adam"),
         run(stack=path, plan=some, gpt=gpt),
+        run(stack=path, plan=whole, gpt=None, llama=LLAMA | {"tied": False}),
     )
     for one in runs:
         yield told("plan", "--fixed", written(folder, "run.json", one))

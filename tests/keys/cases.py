@@ -139,16 +139,32 @@ TORUS = Base(torus, answers.of_cluster, (("levels.shape", "levels/0/shape", [4, 
 CHIP_LINKS = Base(of_the_chip, answers.of_cluster, (("chip", "chip", "gaudi3"),))
 
 
+SENT = ("reduction", "gather", "fully_sharded")
+BESIDE = {"runs": False, "slows": 0.9}
+
+
 def stack(folder: Path) -> dict[str, Any]:
-    return preset("stacks", "megatron-2021") | {"name": "mine", "state_bytes": 20.0}
+    beside = {"runs": True, "slows": 0.19}
+    overlap = {kind: dict(beside) for kind in SENT}
+    overlap["reduction"]["bucket"] = 0.0
+    own = {"name": "mine", "state_bytes": 20.0, "overlap": overlap}
+    return preset("stacks", "megatron-2021") | own
 
 
 STACK = Base(
     stack,
     answers.of_stack,
+    same(
+        *((f"overlap.{kind}.{key}", value) for kind in SENT for key, value in BESIDE.items()),
+        ("overlap.reduction.bucket", 1e9),
+        ("overlap.step_host", "1 s"),
+        ("overlap.tensor.runs", True),
+        ("zeroes_gradients", True),
+        ("clips_gradients", True),
+    ),
     keys="""
-    fusion host_time hides_tensor_collectives hidden_synchronisation scatter_gather optimizer_traffic_bytes
-    state_bytes reserve schedule precision optimizer piecewise_collectives trims_recompute balances_stages
+    fusion host_time hides_tensor_collectives scatter_gather optimizer_traffic_bytes
+    state_bytes reserve schedule precision optimizer trims_recompute balances_stages
     gradient_bytes synchronisation accumulation_inside accumulation_apart stages pipeline saves logit_bytes
     selective gradient_buffer_bytes softmax_matrices
     """,
@@ -199,14 +215,18 @@ def shared_stack(folder: Path) -> dict[str, Any]:
     return preset("stacks", "megatron-2021") | {
         "name": "mine",
         "state": dict(STATE),
-        "hidden_offload": 0.5,
+        "overlap": {"host_link": {"runs": True, "slows": 0.5}},
     }
 
 
 SHARED_STACK = Base(
     shared_stack,
     answers.of_shared_state,
-    same(("hidden_offload", 0.0), *((f"state.{part}", 1) for part in STATE)),
+    same(
+        ("overlap.host_link.runs", False),
+        ("overlap.host_link.slows", 1.0),
+        *((f"state.{part}", 1) for part in STATE),
+    ),
     keys="gradient_wire_bytes prefetch",
 )
 LOW_STACK = Base(
@@ -216,7 +236,7 @@ LOW_STACK = Base(
         ("recipes", ["fp8-tensorwise"]),
         ("recipes", []),
         ("low_precision_weights", True),
-        ("overlap_p2p", True),
+        ("overlap.transfers.runs", True),
     ),
 )
 
@@ -226,15 +246,22 @@ CAST_STACK = Base(
     answers.of_kernel,
     same(("casts_apart", True)),
 )
+
+
+def experts_stack(folder: Path) -> dict[str, Any]:
+    return kernel_stack(folder) | {"overlap": {"exchange": {"offered": True, "slows": 0.19}}}
+
+
 EXPERTS_STACK = Base(
-    kernel_stack,
+    experts_stack,
     answers.of_experts,
     same(
         ("grouped_share", {"any": 0.5}),
         ("expert_start", {"any": "5 us"}),
-        ("hidden_exchange", 0.5),
-        ("overlaps_shared_experts", True),
-        ("deduplicated_exchange", True),
+        ("overlap.exchange.offered", False),
+        ("overlap.exchange.slows", 0.9),
+        ("overlap.shared_experts", True),
+        ("overlap.dispatcher", "node-once"),
     ),
 )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.keys import answers
-from tests.keys.cases import STATE, Base, same, space
+from tests.keys.cases import BESIDE, SENT, STATE, Base, same, space
 from tests.keys.small import LLAMA, graph, preset, run, written
 
 # -- runs
@@ -219,7 +219,7 @@ STUDY = Base(
             ("stack.schedule", "serial"),
             ("stack.stages", "layers"),
             ("stack.pipeline", "1f1b"),
-            ("stack.synchronisation", "share"),
+            ("stack.synchronisation", "pieces"),
             ("stack.host_time", "1 ms"),
             ("budget.area", "4 mm2"),
             ("budget.power", "5 W"),
@@ -254,6 +254,9 @@ PLACED = Base(
 )
 
 
+SLOWED = {"runs": True, "slows": 0.19}
+
+
 def stacked(folder: Path) -> dict[str, Any]:
     """One of them at width 2 with a stack that hides nothing, in so little memory that it takes two
     stages."""
@@ -265,7 +268,7 @@ def stacked(folder: Path) -> dict[str, Any]:
             "models": [{"name": "tiny", "graphs": [graph(folder, 2, spread=True)]}],
             "hbm": ["1026 MiB"],
         }
-        | {"training": training}
+        | {"training": training, "stack": {"overlap": {kind: dict(SLOWED) for kind in SENT}}}
     )
 
 
@@ -282,13 +285,18 @@ STACKED = Base(
         ("stack.fusion", "none"),
         ("stack.host_time", "5 ms"),
         ("stack.hides_tensor_collectives", True),
-        ("stack.hidden_synchronisation", 0.5),
+        ("stack.overlap.reduction.runs", False),
+        ("stack.overlap.reduction.slows", 0.9),
+        ("stack.overlap.reduction.bucket", 0.0),
+        ("stack.overlap.step_host", "1 s"),
+        ("stack.zeroes_gradients", True),
+        ("stack.clips_gradients", True),
         ("stack.scatter_gather", False),
         ("stack.optimizer_traffic_bytes", 5000.0),
         ("stack.state_bytes", 40.0),
         ("stack.reserve", 2**31),
         ("stack.schedule", "links"),
-        ("stack.piecewise_collectives", True),
+        ("stack.overlap.tensor.runs", True),
         ("stack.trims_recompute", True),
         ("stack.synchronisation", "first"),
         ("stack.accumulation_inside", 800.0),
@@ -300,7 +308,7 @@ STACKED = Base(
         ("stack.logit_bytes", 6000.0),
         ("stack.gradient_buffer_bytes", 8000.0),
         ("stack.gradient_wire_bytes", 400),
-        ("stack.overlap_p2p", True),
+        ("stack.overlap.transfers.runs", True),
         ("stack.softmax_matrices", 1000),
     )
     + tuple((f"stack.state.{part}", "stack/state", {part: 40}) for part in STATE),
@@ -325,7 +333,17 @@ KEPT = Base(
     ),
 )
 SHARED = Base(
-    shared, answers.of_study, same(("stack.gradient_bytes", 14.0), ("stack.prefetch", "layer"))
+    shared,
+    answers.of_study,
+    same(
+        ("stack.gradient_bytes", 14.0),
+        ("stack.prefetch", "layer"),
+        *(
+            (f"stack.overlap.{kind}.{key}", value)
+            for kind in SENT[1:]
+            for key, value in BESIDE.items()
+        ),
+    ),
 )
 
 
@@ -373,6 +391,7 @@ def of_experts(folder: Path) -> dict[str, Any]:
         "schema": "phaze.study/1", "name": "mine",
         "models": [{"name": "deepseek-v3", "widths": [1]}],
         "space": written(folder, "experts.json", few), "training": training, "search": {"gap": 0.0},
+        "stack": {"overlap": {"exchange": {"offered": True, "slows": 0.19}}},
     }  # fmt: skip
 
 
@@ -383,9 +402,10 @@ EXPERTS = Base(
         ("stack.software_share", {"any": 0.5}),
         ("stack.grouped_share", {"any": 0.5}),
         ("stack.expert_start", {"any": "5 us"}),
-        ("stack.hidden_exchange", 0.5),
-        ("stack.overlaps_shared_experts", True),
-        ("stack.deduplicated_exchange", True),
+        ("stack.overlap.exchange.offered", False),
+        ("stack.overlap.exchange.slows", 0.9),
+        ("stack.overlap.shared_experts", True),
+        ("stack.overlap.dispatcher", "node-once"),
     ),
 )
 
@@ -403,11 +423,15 @@ def offloaded(folder: Path) -> dict[str, Any]:
     )
     return found | {
         "training": found["training"] | {"recompute": ["offload"]},
-        "stack": {"hidden_offload": 1.0},
+        "stack": {"overlap": {"host_link": {"runs": True, "slows": 0.0}}},
     }
 
 
-OFFLOADED = Base(offloaded, answers.of_study, same(("stack.hidden_offload", 0.0)))
+OFFLOADED = Base(
+    offloaded,
+    answers.of_study,
+    same(("stack.overlap.host_link.runs", False), ("stack.overlap.host_link.slows", 1.0)),
+)
 LOW = Base(
     low, answers.of_study, same(("stack.recipes", []), ("stack.low_precision_weights", True))
 )

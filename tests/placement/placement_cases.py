@@ -202,6 +202,18 @@ def random_cluster_problem(seed: int, chain: bool, most_layers: int = 5) -> Plac
     return with_modes(_random_cluster_problem(seed, chain, most_layers), seed)
 
 
+def _end_rules(rng: random.Random) -> dict[str, Any]:
+    """What a second of each communication costs the work beside it, and of the end of a batch what
+    does not depend on a stage."""
+    costs = (rng.choice([0.0, 0.19, 0.5, 1.0]) for _ in range(3))
+    return {
+        **dict(zip(("reduction_cost", "gather_cost", "sharded_cost"), costs, strict=True)),
+        "bucket": rng.choice([None, 0.0, 1.0, 4.0]),
+        "norm": rng.random() < 0.3,
+        "host_s": rng.choice([0.0, 0.0, 0.7]),
+    }
+
+
 def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> PlacementProblem:
     rng = random.Random(seed)
     n = rng.randint(1, most_layers)
@@ -235,7 +247,7 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Placeme
         rules=Rules(
             "cluster",
             rng.choice([(ONE_F_ONE_B,), (ONE_F_ONE_B,), (GPIPE,)]),
-            hidden=rng.choice([0, 0.5, 1]),
+            **_end_rules(random.Random(3 * seed + rng.choice([0, 1, 2]))),
         ),
         devices=rng.randint(1, 8),
         hbm_bytes=float(rng.choice([40, 80, 160, 320, 2000])),
@@ -247,6 +259,7 @@ def _random_cluster_problem(seed: int, chain: bool, most_layers: int) -> Placeme
         zero=rng.choice([0, 1, 2, 3]),
         hbm_bytes_per_s=rng.choice([None, 20.0]),
         optimizer_traffic_bytes=rng.choice([0.0, 30.0]),
+        zeroed_bytes=4.0 * (seed % 2),
         reserve_bytes=rng.choice([0.0, 5.0]),
         scatter_gather=rng.random() < 0.5,
     )
@@ -288,7 +301,7 @@ def mixed_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProb
         last_stage_recomputes=rng.random() < 0.6,
         link_bytes_per_s=link,
         piece_start_s=rng.choice([0.0, 0.2]),
-        reduction=rng.choice(["share", "layers"]),
+        bucket=rng.choice([None, 2.0]),
         overlapped_transfers=rng.random() < 0.4,
     )
     sharded = {layer.id: rng.random() < 0.5 for layer in problem.graphs[0].layers}
@@ -361,7 +374,7 @@ def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementPr
         for graph in problem.graphs
     )
     families = rng.choice([(ONE_F_ONE_B,), (GPIPE,), (ONE_F_ONE_B, interleaved(2))])
-    rules = replace(problem.rules, families=families, reduction=rng.choice(["share", "layers"]))
+    rules = replace(problem.rules, families=families, bucket=rng.choice([None, 2.0]))
     changed = replace(
         problem,
         rules=rules,
@@ -371,6 +384,29 @@ def sharing_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementPr
         hbm_bytes=400.0,
     )
     return _with_blocks(replace(changed, hbm_bytes=rng.choice([60.0, 120.0, 400.0, 4000.0])), seed)
+
+
+def exchanging_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
+    """One of these whose experts are exchanged behind another microbatch, also in chunks and in a
+    single stage."""
+    rng = random.Random(seed + 17)
+    problem = sharing_problem(seed, chain, most_layers)
+    families = ((ONE_F_ONE_B,), (ONE_F_ONE_B, interleaved(2)), (interleaved(2), GPIPE))
+    rules = replace(
+        problem.rules,
+        families=rng.choice(families),
+        exchange_beside=True,
+        overlapped_transfers=rng.random() < 0.5,
+    )
+    problem = replace(
+        problem,
+        rules=rules,
+        microbatches=rng.choice([1, 2, 4, 6]),
+        recompute="best" if problem.recompute == "full" else problem.recompute,
+        sharing=replace(problem.sharing, expert=rng.choice([2, 2, 4])),
+    )
+    taken = [rng.choice([0.0, 1.0, rng.uniform(0, 6)]) for _ in problem.graphs[0].layers]
+    return with_layers(problem, lambda layer, _: replace(layer, beside_s=taken[layer.id]))
 
 
 def hybrid_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementProblem:
@@ -383,7 +419,7 @@ def hybrid_problem(seed: int, chain: bool, most_layers: int = 4) -> PlacementPro
     rules = replace(
         problem.rules,
         families=rng.choice([(ONE_F_ONE_B,), (GPIPE,), (ONE_F_ONE_B, interleaved(2))]),
-        reduction=rng.choice(["share", "layers"]),
+        bucket=rng.choice([None, 0.0]),
         gradient_wire=rng.choice([1.0, 2.0]),
         weight_wire=rng.choice([0.5, 0.7, 1.0]),
         prefetch=rng.choice(["stage", "layer"]),

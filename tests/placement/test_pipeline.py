@@ -143,7 +143,9 @@ def levelled(zero: int = 0) -> PlacementProblem:
     ]
     graph = layer_graph(2, layers, [(0, 1, 6.0), (1, 2, 2.0), (0, 2, 8.0)])
     return PlacementProblem(
-        rules=Rules("cluster", (ONE_F_ONE_B,), hidden=0.25),
+        rules=Rules(
+            "cluster", (ONE_F_ONE_B,), reduction_cost=1.0, gather_cost=1.0, sharded_cost=0.75
+        ),
         devices=32,
         hbm_bytes=1000.0,
         microbatches=10,
@@ -167,7 +169,7 @@ def test_the_formulas_of_a_network_of_levels_by_hand() -> None:
     assert (first.forward_s, first.backward_s) == (1.0, 2.0 + move)
     assert (second.forward_s, second.backward_s) == (6.0 + move, 0.5 + 6.0)
     # Two replicas in each of two nodes; the second stage has 60 bytes of parameters, 30 parameters.
-    sync = 0.75 * (2 * 3 * 1.0 + 2 * 3 / 4 * 60.0 / 4.0)
+    sync = 2 * 3 * 1.0 + 2 * 3 / 4 * 60.0 / 4.0
     step = 30 * 30.0 / 100.0
     tied = 2 * 0.5 + 16.0 / 10.0
     t1, t2 = 3.0 + move, 12.5 + move
@@ -210,7 +212,7 @@ def test_zero_2_scatters_gradients_after_every_microbatch_and_gathers_weights_on
     scattered = 3 * 0.5 + (20 + 40 + 20) / 2 / 10
     assert stage.forward_s == 7.0
     assert stage.backward_s == pytest.approx(8 + 0.75 * scattered)
-    gathered, step = 0.75 * (0.5 + 64 / 2 / 10), 32 * 30.0 / 2 / 100.0
+    gathered, step = 0.5 + 64 / 2 / 10 + 0.25 * (0.5 + 80 / 3 / 2 / 10), 32 * 30.0 / 2 / 100.0
     assert plan.batch_s == pytest.approx(5 * stage.time_s + gathered + step)
     assert plan.breakdown.synchronisation_s == pytest.approx(5 * 0.75 * scattered + gathered)
 
@@ -223,9 +225,11 @@ def test_zero_3_gathers_weights_for_each_pass_and_cannot_hide_more_than_there_is
     gathered = 3 * 0.5 + (20 + 40 + 20) / 2 / 10
     assert stage.forward_s == pytest.approx(7 + 0.75 * gathered)
     assert stage.backward_s == pytest.approx(7 + 8 + 0.75 * 2 * gathered)
-    assert plan.batch_s == pytest.approx(5 * stage.time_s + 32 * 30.0 / 2 / 100.0)
+    # Once a step a gather and a scatter of a layer, here of mean size, have nothing beside them.
+    alone = 2 * 0.25 * (0.5 + 80 / 3 / 2 / 10)
+    assert plan.batch_s == pytest.approx(5 * stage.time_s + 32 * 30.0 / 2 / 100.0 + alone)
     slow = cluster_of("slow", "one level", (switch_level("all", 32, 0.1, 0.0),))
-    eager = replace(problem, rules=replace(problem.rules, hidden=1.0), cluster=slow)
+    eager = replace(problem, rules=replace(problem.rules, sharded_cost=0.0), cluster=slow)
     plan = priced(eager, 2, 2, cuts)
     assert plan.stages[0].forward_s == pytest.approx(400.0)
     assert plan.stages[0].backward_s == pytest.approx(800.0)

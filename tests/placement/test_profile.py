@@ -211,8 +211,8 @@ def test_a_profile_with_a_cluster_is_placed(phaze: Any, write: Callable[[str, An
 
 def test_a_named_cluster_brings_its_stack_and_its_state() -> None:
     named = problem_of({**CLUSTER, "cluster": "selene", "stack": None, "optimizer": "adam"}, "p")
-    assert (named.rules.hidden, named.state) == (
-        load_stack("megatron-2021").hidden_synchronisation,
+    assert (named.rules.reduction_cost, named.state) == (
+        load_stack("megatron-2021").overlap.reduction.cost,
         ParameterState(2.0, 4.0, 12.0),
     )
     titan = problem_of(

@@ -24,6 +24,7 @@ from tests.check.documents import objections
 from tests.placement.brute_force import brute_force
 from tests.placement.placement_cases import (
     Published,
+    exchanging_problem,
     hybrid_problem,
     interleaving_problem,
     mixed_problem,
@@ -80,6 +81,24 @@ def test_no_plan_of_a_small_problem_is_faster_where_ranks_share_sequences_and_ex
     for seed in range(40 * block, 40 * block + 40):
         feasible += require_fastest(sharing_problem(seed, seed % 3 > 0)) is not None
     assert feasible > 15
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_no_plan_of_a_small_problem_is_faster_where_experts_are_exchanged_behind_others(
+    block: int,
+) -> None:
+    feasible = 0
+    for seed in range(40 * block, 40 * block + 40):
+        feasible += require_fastest(exchanging_problem(seed, seed % 3 > 0)) is not None
+    assert feasible > 15
+
+
+@pytest.mark.slow
+def test_no_plan_of_many_small_problems_is_faster_where_experts_are_exchanged_behind_others() -> (
+    None
+):
+    for seed in range(1000, 1800):
+        require_fastest(exchanging_problem(seed, seed % 3 > 0))
 
 
 @pytest.mark.parametrize("block", range(2))
@@ -277,11 +296,13 @@ def test_choosing_recompute_stage_by_stage_is_never_slower(
 
 
 @given(SEEDS, st.booleans())
-def test_zero_1_never_slows_when_the_optimizer_takes_no_time_nor_1f1b_beside_gpipe(
+def test_zero_1_never_slows_where_nothing_is_hidden_nor_1f1b_beside_gpipe(
     seed: int, chain: bool
 ) -> None:
     problem = replace(random_cluster_problem(seed, chain), hbm_bytes_per_s=None)
-    assert batch_s(replace(problem, zero=1)) <= batch_s(replace(problem, zero=0)) * (1 + 1e-12)
+    waited = replace(problem.rules, reduction_cost=1.0, gather_cost=1.0)
+    exposed = replace(problem, rules=waited)
+    assert batch_s(replace(exposed, zero=1)) <= batch_s(replace(exposed, zero=0)) * (1 + 1e-12)
     in_turn, all_ahead = (
         replace(problem, rules=replace(problem.rules, families=(f,))) for f in (ONE_F_ONE_B, GPIPE)
     )

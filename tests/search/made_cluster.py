@@ -91,7 +91,8 @@ def cluster_task(
     devices: int = 16,
     batch: int = 32,
     schedule: ScheduleRule | None = None,
-    synchronisation: Synchronisation = "share",
+    synchronisation: Synchronisation = "pieces",
+    bucket: float | None = None,
     stages: StageRule = "layers",
     pipeline: Pipeline = "1f1b",
     headroom: float = 0.0,
@@ -107,6 +108,8 @@ def cluster_task(
     own = replace(
         load_stack(stack), reserve_bytes=0.0, host_s=1e-7, synchronisation=synchronisation
     )
+    pieces = own.overlap.reduction.model_copy(update={"bucket": bucket})
+    own = replace(own, overlap=own.overlap.model_copy(update={"reduction": pieces}))
     own = replace(own, stages=stages, pipeline=pipeline)
     own = own if schedule is None else replace(own, schedule=schedule)
     own = own if families is None else replace(own, families=families)

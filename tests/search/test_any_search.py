@@ -54,7 +54,8 @@ def _tasks(draw: st.DrawFn) -> tuple[ModelTask, ...]:
         "devices": 8,
         "batch": draw(st.sampled_from([8, 30])),
         "pipeline": draw(st.sampled_from(["1f1b", "1f1b", "icml24"])),
-        "synchronisation": draw(st.sampled_from(["share", "layers", "first"])),
+        "synchronisation": draw(st.sampled_from(["pieces", "pieces", "first"])),
+        "bucket": draw(st.sampled_from([None, 0.0, 1e4])),
         "headroom": draw(st.sampled_from([0.0, 0.4])),
     }
     # The paper's stages lie on one level.

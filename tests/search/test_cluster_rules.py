@@ -44,7 +44,7 @@ DRAWN_TASKS = st.builds(
     chunks=st.sampled_from([None, None, (1,), (2,)]),
     devices=st.sampled_from([3, 8, 16]),
     batch=st.sampled_from([4, 16, 30]),
-    synchronisation=st.sampled_from(["share", "layers"]),
+    bucket=st.sampled_from([None, 0.0]),
 )
 
 

@@ -28,7 +28,7 @@ DRAWN = st.builds(
     zeros=st.sampled_from([(1,), (2,), (3,), (1, 2, 3)]),
     devices=st.sampled_from([8, 12, 16]),
     batch=st.sampled_from([8, 30]),
-    synchronisation=st.sampled_from(["share", "layers"]),
+    bucket=st.sampled_from([None, 0.0]),
     shards=st.sampled_from([(2,), (3,), (4,), (16,), (0, 2, 8)]),
 )
 MEMORIES = st.sampled_from([MIB // 2, MIB, 2 * MIB, 64 * MIB])

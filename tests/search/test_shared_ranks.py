@@ -25,7 +25,7 @@ DRAWN = st.builds(
     zeros=st.sampled_from([(0,), (1,), (2,), (3,), (0, 1, 2, 3)]),
     devices=st.sampled_from([8, 12, 16]),
     batch=st.sampled_from([8, 30]),
-    synchronisation=st.sampled_from(["share", "layers"]),
+    bucket=st.sampled_from([None, 0.0]),
     contexts=st.sampled_from([(1,), (2,), (1, 2)]),
     experts=st.sampled_from([(2,), (4,), (8,)]),
 )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .closed_sets import StageSets, even_chunks
-from .job import Job, Shape, boundary_levels, step_bytes, synchronised
+from .job import Job, Shape, between_steps, boundary_levels, step_bytes, synchronised
 from .plan_classes import PlanSpace
 from .plans import around_seconds, gathered, reduced_block, sent_behind, sent_seconds
 from .row_costs import Chipwise
@@ -33,7 +33,7 @@ class StageTimes:
 
 def _not_hidden(job: Job, work: Floats, waits: Floats) -> Floats:
     """What some work does not hide of ZeRO's collectives."""
-    return np.maximum((1 - job.stack.hidden) * waits, waits - work)
+    return np.maximum(job.stack.sharding * waits, waits - work)
 
 
 @dataclass(slots=True)
@@ -146,6 +146,8 @@ class Completions:
         seconds, waited = np.full(size, np.inf), np.full(size, np.inf)
         filled, backward = np.zeros(size), np.zeros(size)
         weight = (sets.counts @ self.chips.times.weight)[stage]
+        unmet = sets.counts @ self.chips.times.waited
+        alone = family.unmet(self.rounds, shape.stages)
         enter, leave = self._transfers(number)
         flying = family.flying(self.rounds, number, shape.stages)
         room, whole_chunks = job.room(self.space.hbm_bytes), even_chunks(sets, shape)
@@ -154,6 +156,7 @@ class Completions:
             if not fits.any():
                 continue
             ahead, behind = self._passes(mode)
+            behind = behind + alone * unmet
             first, first_hidden = sent_behind(job, shape, self.rounds, ahead[stage], enter)
             last, last_hidden = sent_behind(job, shape, self.rounds, behind[stage], leave)
             # A mode that is faster with its transfers waited for is no slower where they are
@@ -161,7 +164,8 @@ class Completions:
             better = fits[stage][:, None] & (first + last < waited)
             waited = np.where(better, first + last, waited)
             seconds = np.where(better, first + last - first_hidden - last_hidden, seconds)
-            filled = np.where(better, self._filled(first, last, weight), filled)
+            summed = self._filled(first, last, weight) + (1 - alone) * unmet[stage]
+            filled = np.where(better, summed, filled)
             backward = np.where(better, last if family.apart else 0.0, backward)
         return StageTimes(seconds, backward, filled)
 
@@ -209,6 +213,7 @@ class Completions:
         graph, sizes = self.space.graph, self.sets.bytes_of[0].size(self.job)
         block = reduced_block(graph, self.job, self.chips.times)
         seconds = synchronised(self.job, shape, sizes, graph.low, block)
+        seconds = seconds + between_steps(self.job, shape)
         return np.asarray(
             seconds[:, None] + step_bytes(self.job, shape, sizes)[:, None] / self.chips.rate
         )

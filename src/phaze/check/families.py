@@ -89,6 +89,15 @@ class Family:
             return 1.0
         return (self.chunks - 1) * stages / (rounds * self.chunks - 1)
 
+    def unmet(self, rounds: float, stages: int) -> float:
+        """The part of its passes at which a stage has no other microbatch to exchange experts'
+        tokens behind."""
+        if self.split or self.published:
+            return 1.0
+        if self.chunks > 1:
+            return (self.chunks - 1) * stages / (rounds * self.chunks - 1)
+        return float(stages > 1)
+
     def runs(self, rounds: float, stages: int) -> bool:
         """Whether replicas of so many stages can run so many microbatches each."""
         enough = rounds >= stages * (2 if self.folded else 1 if self.split else 0)

@@ -51,7 +51,7 @@ PARTS = ("weight", "main_weight", "gradient", "first_moment", "second_moment")
 class Held:
     """Bytes of weight, gradient and optimizer a parameter, those that an update moves, and those
     that are sent of it; ``wire``: of a gradient, over what is sent; ``low``: of a gathered weight
-    of a block."""
+    of a block; ``cleared``: of a gradient that is set to zero before a step."""
 
     weight: float
     gradient: float
@@ -60,6 +60,7 @@ class Held:
     sent: float
     wire: float
     low: float
+    cleared: float = 0.0
 
 
 def _plain(precision: str, optimizer: str, stack: Mapping[str, Any]) -> tuple[float, float, float]:
@@ -85,7 +86,15 @@ def _plain(precision: str, optimizer: str, stack: Mapping[str, Any]) -> tuple[fl
 
 
 def held_of(precision: str, optimizer: str, stack: Mapping[str, Any]) -> Held:
-    """What is held, moved and sent for a parameter."""
+    """What is held, moved and sent for a parameter; the norm of the gradients reads 4 bytes of
+    each."""
+    held = _held_of(precision, optimizer, stack)
+    read = 4.0 if stack["clips_gradients"] is True else 0.0
+    cleared = held.gradient if stack["zeroes_gradients"] is True else 0.0
+    return replace(held, update=held.update + read, cleared=cleared)
+
+
+def _held_of(precision: str, optimizer: str, stack: Mapping[str, Any]) -> Held:
     recipe, moved = (
         RECIPES.get(precision),
         number(stack["optimizer_traffic_bytes"], "optimizer_traffic_bytes"),

@@ -7,7 +7,7 @@ gradients is reduced over the c d / n groups once a batch. In what follows a siz
 arrays: bytes of dense parameters, bytes of experts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -250,46 +250,105 @@ def across_groups(job: Job, shape: Shape, size: Size) -> Floats:
     return collective(job.network, "all_reduce", members, own)
 
 
-def _reduced(job: Job, shape: Shape, size: Size, low: float) -> Floats:
-    """Gradients summed over all; under ZeRO 1 gradients scattered and weights gathered."""
-    wires = (job.held.wire, job.held.wire if shape.zero == 0 else low)
-    found, across = (
-        over_replicas(job, shape, "all_reduce", size, wires[0]),
-        across_groups(job, shape, size),
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What is reduced at once behind the work of a batch's end: bytes of a block, those of experts
+    among them, its forward and backward seconds; bytes of the layer that starts a model, and those
+    of experts; bytes of all layers, 0 where pieces are blocks."""
+
+    bytes: float
+    experts: float
+    ahead: float
+    behind: float
+    first: float
+    first_experts: float
+    total: float
+
+    def pieces(self, job: Job, shape: Shape) -> float:
+        """Bytes of a piece: a block, or as much more as a bucket and a mean chunk both hold."""
+        stated = job.stack.bucket
+        bucket = max(4e7, 1e6 * shape.sharers) if stated is None else stated
+        chunk = self.total / (shape.stages * shape.family.chunks)
+        return max(self.bytes, min(chunk, bucket * job.held.sent))
+
+
+Seconds = Callable[[Size], Floats]
+
+
+def _sent_at_end(job: Job, shape: Shape, low: float) -> Iterator[tuple[Seconds, float, bool]]:
+    """Communications of the end of a batch, what a second of them adds, and whether they follow the
+    last backward pass and not precede the first forward pass."""
+    wire, zero = job.held.wire, shape.zero
+
+    def weights(size: Size) -> Floats:
+        return over_replicas(job, shape, "all_gather", size, low)
+
+    def gradients(size: Size) -> Floats:
+        kind = "all_gather" if zero else "all_reduce"
+        return over_replicas(job, shape, kind, size, wire) + across_groups(job, shape, size)
+
+    def across(size: Size) -> Floats:
+        return across_groups(job, shape, size)
+
+    if zero < 2:
+        yield gradients, job.stack.reducing, True
+    elif shape.shard:
+        yield across, job.stack.reducing, True
+    if zero in (1, 2):
+        yield weights, job.stack.gathering, False
+
+
+def unaccompanied(job: Job, shape: Shape, low: float, block: Block) -> float:
+    """Seconds of ZeRO's collectives of a microbatch beside which nothing runs, once a step: the
+    longest scatter of a layer's gradients after all work, the longest gather before it."""
+    layers = (
+        np.array([block.bytes - block.experts, block.first - block.first_experts]),
+        np.array([block.experts, block.first_experts]),
     )
-    if wires[0] == wires[1]:
-        return found + across
-    return (found + over_replicas(job, shape, "all_reduce", size, wires[1])) / 2 + across
+    each = [job.held.wire] * (shape.zero >= 2) + [low] * (shape.zero >= 3)
+    longest = [over_replicas(job, shape, "all_gather", layers, sent).max() for sent in each]
+    return (1.0 - job.stack.sharding) * float(sum(longest))
 
 
-def synchronised(
-    job: Job, shape: Shape, size: Size, low: float, block: tuple[float, float, Floats | float]
-) -> Floats:
+def synchronised(job: Job, shape: Shape, size: Size, low: float, block: Block) -> Floats:
     """Seconds of synchronisation that stages with so many bytes of parameters expose; ``low``: what
-    is sent of a weight, ``block``: bytes, those of experts among them, and backward seconds of a
-    block, by which gradients may be reduced."""
-    exposed = 1 - job.stack.hidden
+    is sent of a weight. Of each communication that runs beside work no more is hidden than what
+    does not follow it: all but the last piece, less what every other one is late by."""
     if job.stack.flat and shape.zero < 2 and not size[1].any():
         ranks = shape.sharers
-        return np.asarray(
-            exposed * FLAT_REDUCTION * (ranks - 1) * size[0] / (ranks * job.stack.link)
-        )
-    if shape.zero == 3:
-        return exposed * across_groups(job, shape, size)
-    if shape.zero == 2:
-        return exposed * (
-            over_replicas(job, shape, "all_gather", size, low) + across_groups(job, shape, size)
-        )
-    whole_s = _reduced(job, shape, size, low)
-    own, experts, behind = block
-    if not job.stack.by_layer or own == 0:
-        return exposed * whole_s
-    once = float(_reduced(job, shape, (np.array([own - experts]), np.array([experts])), low)[0])
-    many = np.maximum(1.0, (size[0] + size[1]) / own)
-    return np.minimum(whole_s, once + (many - 1) * np.maximum(0.0, once - behind))
+        return np.asarray(FLAT_REDUCTION * (ranks - 1) * size[0] / (ranks * job.stack.link))
+    total = np.full_like(size[0], unaccompanied(job, shape, low, block))
+    piece, chunks = block.pieces(job, shape), shape.family.chunks
+    part = piece / block.bytes if block.bytes else 0.0
+    dense = np.array([(block.bytes - block.experts) * part, block.first - block.first_experts])
+    samples = dense, np.array([block.experts * part, block.first_experts])
+    others = np.maximum(0.0, (size[0] + size[1]) / piece - 1.0) if piece else 0.0
+    rounds = (1.0 + (chunks - 1.0) * shape.stages) / chunks
+    for seconds, adds, backwards in _sent_at_end(job, shape, low):
+        every = seconds(size)
+        if adds < 1.0:
+            once, last = seconds(samples)
+            beside = (block.behind if backwards else block.ahead) * part * rounds
+            late = max(once - beside, 0.0)
+            follows = max(once, last) + others * late
+            every = every - (1.0 - adds) * np.maximum(every - follows, 0.0)
+        total = total + every
+    return total
+
+
+def between_steps(job: Job, shape: Shape) -> float:
+    """What all stages wait for between two steps: the host, and one number from every device."""
+    if not job.stack.agrees:
+        return job.stack.pause
+    members = strided(job.network, [(1, shape.width * shape.stages * shape.data)])
+    agreed = collective(job.network, "all_reduce", members, np.array([8.0]))
+    return job.stack.pause + float(agreed[0])
 
 
 def step_bytes(job: Job, shape: Shape, size: Size) -> Floats:
-    """HBM bytes of the optimizer's step of stages with so many bytes of parameters."""
-    shares = (shape.sharers, shape.experts_alike) if shape.zero else (1, 1)
-    return (size[0] / shares[0] + size[1] / shares[1]) / job.held.sent * job.held.update
+    """HBM bytes of zeroing and of the optimizer's step of stages with so many bytes of
+    parameters."""
+    shares = (shape.sharers, shape.experts_alike)
+    every, own = size[0] + size[1], size[0] / shares[0] + size[1] / shares[1]
+    updated, cleared = own if shape.zero >= 1 else every, own if shape.zero >= 2 else every
+    return np.asarray((updated * job.held.update + cleared * job.held.cleared) / job.held.sent)

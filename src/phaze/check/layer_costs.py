@@ -123,6 +123,7 @@ def layer_seconds(
         np.zeros((len(graph.names), *shape)),
         np.zeros(shape),
         exact and (schedules is not None or not stack.schedules),
+        np.zeros(shape) if stack.trades and graph.group > 1 else None,
     )
     slots = _slots(graph, schedules)
 
@@ -134,6 +135,9 @@ def layer_seconds(
 
     for at, layer in enumerate(graph.layers):
         forward, behind = seconds(layer.forward), seconds(layer.backward)
+        if found.unmet is not None:
+            both = [run.met_by_none() for run in (layer.forward, layer.backward)]
+            found.unmet[at] = sum(map(seconds, both)) - forward - behind
         adding = stack.apart * layer.parameters / hbm_rate
         found.forward[at] = forward
         found.backward[at] = behind + adding

@@ -17,7 +17,7 @@ time)^3)^(1/3).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,10 @@ class TimedPass:
     exchanges: tuple[tuple[int, tuple[int, ...]], ...] = ()
     queues: Queues | None = None
     placed: CoreSchedules | None = None
+
+    def met_by_none(self) -> "TimedPass":
+        """The pass where no other microbatch is there to exchange tokens behind."""
+        return replace(self, hides=replace(self.hides, share=0.0))
 
     def waits(self, network: Network) -> Floats:
         """Seconds of the collectives by place, 0 for others."""

@@ -22,7 +22,7 @@ from .job import (
     synchronised,
 )
 from .plan_graph import PlanGraph
-from .plans import StageBytes, allowed_families, around_bytes, gathered, reduced_bytes, stage_bytes
+from .plans import StageBytes, allowed_families, around_bytes, gathered, reduced_block, stage_bytes
 
 Floats = NDArray[np.float64]
 ORDERS = ("pipeline", "data")
@@ -202,10 +202,6 @@ class PlanSpace:
         """Rows that a chip with these seconds of all layers and of the longest may bring below the
         goal; ``by_joules``: more replicas of as many microbatches may take more of them."""
         total = self.microbatches
-        # ZeRO 1 needs no more memory and no more time than ZeRO 0: weights are sent in no more
-        # bytes than gradients.
-        apart = self.graph.low > self.job.held.wire or self.shard > 0
-        zeros = [zero for zero in self.zeros if zero or 1 not in self.zeros or apart]
         orders = ("",) if self.job.stack.arriving else ORDERS
         for family in allowed_families(self.graph, self.job):
             for stages in range(1, self._deepest(family) + 1):
@@ -221,7 +217,7 @@ class PlanSpace:
                     ):
                         break
                     if family.runs(rounds, stages):
-                        for zero in zeros:
+                        for zero in self.zeros:
                             yield Row(stages, family, rounds, fewest, most, zero, total, orders)
                     most = fewest - 1
 
@@ -247,7 +243,12 @@ class PlanSpace:
         """The modes that the stage of a number from the end may run in."""
         if number == 1 and not self.job.stack.last_recomputes:
             return (0,)
-        return tuple(mode for mode in self.modes if mode == 0 or not family.split)
+        names, stack = self.graph.names, self.job.stack
+        return tuple(
+            mode
+            for mode in self.modes
+            if (mode == 0 or not family.split) and stack.keeps(names[mode], self.graph.group)
+        )
 
     def shape(self, row: Row, data: int, order: str) -> Shape:
         graph = self.graph
@@ -338,7 +339,7 @@ class PlanSpace:
 
     def _ends(self, row: Row, job: Job) -> dict[int, Ends]:
         graph = self.graph
-        block, experts = reduced_bytes(graph, job)
+        block = reduced_block(graph, job)
         size = self._sizes(row)
         nothing = np.full(len(size[0]), np.inf)
         ends = dict[int, Ends]()
@@ -359,7 +360,7 @@ class PlanSpace:
                     ends[level] = Ends(least.seconds, steps, least.gathers)
                     continue
                 seen.add(members)
-                seconds = synchronised(job, shape, size, graph.low, (block, experts, np.inf))
+                seconds = synchronised(job, shape, size, graph.low, block) + job.stack.pause
                 ahead, behind = map(np.minimum, least.gathers, gathered(graph, job, shape))
                 ends[level] = Ends(np.minimum(least.seconds, seconds), steps, (ahead, behind))
         return ends

@@ -97,13 +97,15 @@ class PlanGraph:
 @dataclass(frozen=True, slots=True)
 class LayerSeconds:
     """Seconds of the layers of a graph on every chip, [layers, chips]; of modes [modes, layers,
-    chips]; of ``backward`` those of gradients of weights. ``exact``: no bounds."""
+    chips]; of ``backward`` those of gradients of weights. ``exact``: no bounds. ``unmet``: what both
+    passes take more with no other microbatch behind which tokens are exchanged; None: nothing."""
 
     forward: Floats
     backward: Floats
     again: Floats
     weight: Floats
     exact: bool
+    unmet: Floats | None = None
 
     def taken(self, index: NDArray[np.int64]) -> "LayerSeconds":
         """On some of the chips."""
@@ -113,4 +115,10 @@ class LayerSeconds:
             self.again[:, :, index],
             self.weight[:, index],
         )
-        return LayerSeconds(*own, self.exact)
+        unmet = None if self.unmet is None else self.unmet[:, index]
+        return LayerSeconds(*own, self.exact, unmet)
+
+    @property
+    def waited(self) -> Floats:
+        """What is unmet, or zeros."""
+        return np.zeros_like(self.forward) if self.unmet is None else self.unmet

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .families import Family, families_of
-from .job import Job, Shape, Size, boundary_levels, over_replicas
+from .job import Block, Job, Shape, Size, boundary_levels, over_replicas
 from .network import collective, transfer
 from .plan_graph import LayerSeconds, PlanGraph, Tie
 
@@ -229,20 +229,27 @@ def reduced_layers(graph: PlanGraph, job: Job) -> list[int]:
     return list(graph.calls)
 
 
-def reduced_bytes(graph: PlanGraph, job: Job) -> tuple[float, float]:
-    """Bytes of parameters of such a layer, and those of experts among them."""
-    layers = [graph.layers[kind] for kind in reduced_layers(graph, job)]
-    parameters = sum(layer.parameters for layer in layers) / len(layers)
-    experts = sum(layer.experts for layer in layers) / len(layers)
-    return job.held.sent * parameters, job.held.sent * experts
-
-
-def reduced_block(graph: PlanGraph, job: Job, seconds: LayerSeconds) -> tuple[float, float, float]:
-    """Bytes, those of experts among them, and backward seconds of such a layer on one chip."""
-    kinds = reduced_layers(graph, job)
-    behind = sum(float(seconds.backward[kind, 0]) for kind in kinds) / len(kinds)
-    # The longer a backward pass, the more it hides: a bound of one hides no less than all.
-    return *reduced_bytes(graph, job), behind if seconds.exact else inf
+def reduced_block(graph: PlanGraph, job: Job, seconds: LayerSeconds | None = None) -> Block:
+    """Such a layer on one chip; without seconds what no chip and no chunks undercut: behind passes
+    without end, in pieces of a block."""
+    kinds, sent = reduced_layers(graph, job), job.held.sent
+    parameters, experts = (
+        sent * sum(getattr(graph.layers[kind], name) for kind in kinds) / len(kinds)
+        for name in ("parameters", "experts")
+    )
+    entered = {head for _, head, _ in graph.edges}
+    starts = [kind for call, kind in enumerate(graph.calls) if call not in entered]
+    first = max((graph.layers[kind] for kind in starts), key=lambda layer: layer.parameters)
+    total = sent * sum(graph.layers[kind].parameters for kind in graph.calls)
+    ahead = behind = inf
+    # The longer a pass, the more it hides: a bound of one hides no less than all.
+    if seconds is not None and seconds.exact:
+        ahead = sum(float(seconds.forward[kind, 0]) for kind in kinds) / len(kinds)
+        behind = sum(float(seconds.backward[kind, 0]) for kind in kinds) / len(kinds)
+    return Block(
+        parameters, experts, ahead, behind, sent * first.parameters, sent * first.experts,
+        0.0 if seconds is None else total,
+    )  # fmt: skip
 
 
 def gathered(graph: PlanGraph, job: Job, shape: Shape) -> tuple[Floats, Floats]:

@@ -4,7 +4,8 @@
     work       W = sum f, or sum b + sum g (what runs again); under the published rules no less than
                |e| / link + f_k + ... + f_n of an edge that enters at the k-th layer, or + b_1 + ...
                + b_k of one that leaves there (:func:`.stages.stage_passes`)
-    exposed    of ZeRO's collectives v: v - min(h v, W), of the whole stage or layer by layer
+    exposed    of ZeRO's collectives v: v - min(h v, W), h what does not slow the work, of the
+               whole stage or layer by layer
     pass       F or R = W + exposed + transfer + (chunks - 1) chunk start
     time       F + R - what other chunks hide of transfers
                (:func:`.plans.sent_behind`)
@@ -22,7 +23,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from .job import Job, Shape, Size, step_bytes, synchronised
+from .job import Job, Shape, Size, between_steps, step_bytes, synchronised
 from .plan_graph import LayerSeconds, PlanGraph
 from .plans import (
     StageBytes,
@@ -60,7 +61,8 @@ class StagePrice:
 
     ``layers``: forward, backward and what runs again; ``exposed`` of ZeRO's collectives; ``passes``
     with all that they wait for, ``hidden``: what other chunks hide of that; ``sent``: transfers
-    that run behind other chunks.
+    that run behind other chunks; ``unmet``: what exchanges of experts' tokens add to the time with
+    no other microbatch beside them.
     """
 
     layers: tuple[float, float, float]
@@ -69,6 +71,7 @@ class StagePrice:
     sent: tuple[float, float]
     hidden: float
     weight: float
+    unmet: float
     held: StageBytes
     memory: Mapping[str, float]
     devices: int
@@ -136,6 +139,8 @@ def broken_rules(graph: PlanGraph, job: Job, plan: Plan, modes: Sequence[str]) -
         yield "an edge runs backwards"
     for at, (_, mode) in enumerate(plan.stages):
         may = ("none",) if at == shape.stages - 1 and not job.stack.last_recomputes else modes
+        if not job.stack.keeps(mode, graph.group):
+            yield f"stage {at + 1} would exchange experts' tokens again"
         if mode not in may or mode not in graph.names or (shape.family.split and mode != "none"):
             yield f"stage {at + 1} may not have the mode {mode[:40]!r}"
     if shape.data > job.microbatches(graph.microbatch):
@@ -156,7 +161,7 @@ def in_even_chunks(graph: PlanGraph, plan: Plan) -> bool:
 def _exposed(job: Job, work: Sequence[float], whole: float, waits: Sequence[float]) -> float:
     """What a pass does not hide of ZeRO's collectives: layer by layer where they run ahead, else of
     the stage."""
-    hidden = job.stack.hidden
+    hidden = 1 - job.stack.sharding
     if job.stack.paired:
         return fsum(wait - min(hidden * wait, own) for own, wait in zip(work, waits, strict=True))
     return fsum(waits) - min(hidden * fsum(waits), whole)
@@ -185,6 +190,9 @@ def _stage(
     both = [own + more for own, more in zip(backward, again, strict=True)]
     waits = [[float(own[kind]) for kind in kinds] for own in gathers]
     exposed = _exposed(job, forward, ahead, waits[0]), _exposed(job, both, behind, waits[1])
+    unmet = fsum(float(times.waited[kind, 0]) for kind in kinds)
+    alone = family.unmet(plan.rounds, shape.stages)
+    behind += alone * unmet
     first, saved = sent_behind(job, shape, plan.rounds, ahead + exposed[0], moved[at])
     last, more_saved = sent_behind(job, shape, plan.rounds, behind + exposed[1], moved[at + 1])
     beside = family.hides(job.stack.overlapped)
@@ -198,6 +206,7 @@ def _stage(
         sent=(moved[at], moved[at + 1]) if beside else (0.0, 0.0),
         hidden=float(saved + more_saved),
         weight=fsum(float(times.weight[kind, 0]) for kind in kinds),
+        unmet=(1 - alone) * unmet,
         held=held,
         memory={term: float(size) for term, size in held.terms(job, shape, flying).items()},
         devices=graph.width if whole else 1,
@@ -220,7 +229,7 @@ def _ends(
         np.array([float(experts) for _, experts in pairs]),
     )
     seconds = synchronised(job, shape, size, graph.low, reduced_block(graph, job, times))
-    steps = step_bytes(job, shape, size) / hbm_rate
+    steps = step_bytes(job, shape, size) / hbm_rate + between_steps(job, shape)
     longest = int(np.argmax(seconds + steps))
     return float(seconds[longest]), float(steps[longest])
 
@@ -242,6 +251,7 @@ def price_of(
     if family.apart:
         pace = float(forward.max() + backward.max())
     filled = fsum(family.filled(forward, backward, weight, shape.stages).tolist())
+    filled += fsum(stage.unmet for stage in stages)
     pipeline = family.laps(plan.rounds, shape.stages) * pace + family.share(shape.stages) * filled
     synchronisation, step = _ends(graph, job, shape, stages, times, hbm_rate)
     return PlanPrice(

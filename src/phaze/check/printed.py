@@ -102,7 +102,9 @@ def graph_of(question: Table, width: str) -> tuple[PlanGraph, LayerSeconds]:
     )
     weight = np.array([[row["weight_s"] or 0.0] for row in rows])
     again = np.array([_again(row) for row in rows]).T[:, :, None]
-    return graph, LayerSeconds(forward, backward, again, weight, True)
+    unmet = np.array([[row["beside_s"]] for row in rows])
+    runs = question["rules"]["exchange_beside"] and sharing["expert"] > 1
+    return graph, LayerSeconds(forward, backward, again, weight, True, unmet if runs else None)
 
 
 def job_of(question: Table) -> Job:
@@ -110,11 +112,16 @@ def job_of(question: Table) -> Job:
     rules, state = question["rules"], question["state"]
     stack = Stack(
         host=rules["piece_start_s"] / LAUNCHES_A_CHUNK,
-        hidden=rules["hidden"],
-        by_layer=rules["reduction"] == "layers",
+        reducing=rules["reduction_cost"],
+        gathering=rules["gather_cost"],
+        sharding=rules["sharded_cost"],
+        bucket=rules["bucket"],
+        agrees=rules["norm"],
+        pause=rules["host_s"],
         reserve=question["reserve_bytes"],
         scatters=question["scatter_gather"],
         overlapped=rules["overlapped_transfers"],
+        trades=rules["exchange_beside"],
         paired=rules["prefetch"] == "layer",
         arriving=rules["stage"] == "icml24",
         link=inf if rules["link_bytes_per_s"] is None else rules["link_bytes_per_s"],
@@ -125,7 +132,7 @@ def job_of(question: Table) -> Job:
     moved, sent = question["optimizer_traffic_bytes"], question["sent_bytes"]
     held = Held(
         state["weight"], state["gradient"], state["optimizer"], moved, sent, rules["gradient_wire"],
-        rules["weight_wire"],
+        rules["weight_wire"], question["zeroed_bytes"],
     )  # fmt: skip
     network = network_of(question["cluster"], question["prices"])
     return Job(

@@ -151,7 +151,7 @@ def row_costs(
     nothing recomputed where it is not known what fits."""
     graph, job = space.graph, space.job if chips.links == 0 else space.job.at_links(chips.links)
     family, times, stages, sums = row.family, chips.times, row.stages, chips.sums(graph)
-    exposed, both = 1 - job.stack.hidden, sums.both
+    exposed, both = job.stack.sharding, sums.both
     forward, backward = sums.forward, sums.backward
     if row.zero >= 2:
         ahead, behind = exposed * ends.gathers[0], exposed * ends.gathers[1]

@@ -11,23 +11,23 @@ from typing import Any
 
 from .families import PUBLISHED, SPLIT
 from .passes import Exchanging
-from .reading import cover, listed, number, require, whole
+from .reading import cover, listed, number, only, require, whole
 from .recompute import Keeping
 
 KNOWN = frozenset({
-    "name", "title", "fusion", "host_s", "hides_tensor_collectives", "hidden_synchronisation",
-    "scatter_gather",
+    "name", "title", "fusion", "host_s", "hides_tensor_collectives", "overlap",
+    "scatter_gather", "zeroes_gradients", "clips_gradients",
     "optimizer_traffic_bytes", "state_bytes", "reserve_bytes", "schedule", "precision", "optimizer",
-    "piecewise_collectives", "trims_recompute", "balances_stages", "gradient_bytes", "attention",
+    "trims_recompute", "balances_stages", "gradient_bytes", "attention",
     "synchronisation",
     "families", "accumulation_inside", "accumulation_apart", "stages", "pipeline", "software_share",
     "saves",
     "logit_bytes", "selective", "gradient_buffer_bytes", "attention_kernel", "recipes",
     "low_precision_weights",
-    "overlap_p2p", "recompute_modules", "recompute_named", "state", "gradient_wire_bytes",
-    "prefetch", "hidden_offload",
-    "grouped_share", "expert_start", "casts_apart", "hidden_exchange", "overlaps_shared_experts",
-    "deduplicated_exchange", "softmax_matrices",
+    "recompute_modules", "recompute_named", "state", "gradient_wire_bytes",
+    "prefetch",
+    "grouped_share", "expert_start", "casts_apart",
+    "softmax_matrices",
 })  # fmt: skip
 """The keys whose meaning is in the rules here, or that no search in 16 bits depends on."""
 TRAINING = frozenset({
@@ -46,12 +46,14 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "schedule": ("serial", "companions", "links", "overlap", PAPER),
     "stages": ("layers", PAPER),
     "pipeline": ("1f1b", PAPER),
-    "synchronisation": ("share", "layers", "first"),
+    "synchronisation": ("pieces", "first"),
     "prefetch": ("stage", "layer"),
     "saves": ("trace", "kernels", "mincut"),
     "selective": ("scores", "operators"),
 })  # fmt: skip
 """The words that a key may have."""
+KINDS = ("transfers", "reduction", "gather", "fully_sharded", "exchange", "tensor", "host_link")
+WORDS = ("shared_experts", "dispatcher", "step_host")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +66,14 @@ class Stack:
     share of the passes that hides copies to the host, None without such; ``exchanging`` of experts;
     ``matrices`` of scores whose multiples its softmax takes.
 
-    Plans: ``hidden`` share of collectives over replicas; ``by_layer``: gradients are reduced layer
-    by layer; ``reserve`` bytes; ``scatters``: transfers are cut over a tensor group; ``families``
-    of pipelines, where transfers of several chunks are ``overlapped``; ``paired``: gathers of ZeRO
-    run a layer ahead, so that two are held at once.
+    Plans: seconds that a second of a communication adds to the work that it runs beside, 1 where
+    it is waited for: ``reducing`` gradients behind the last backward pass in pieces of ``bucket``
+    parameters (None: as many as the replicas say), ``gathering`` weights behind the first forward
+    pass, ``sharding`` of ZeRO's collectives of a microbatch; ``agrees``: all devices take a norm
+    together; ``pause`` between steps; ``reserve`` bytes; ``scatters``: transfers are cut over a
+    tensor group; ``families`` of pipelines, where transfers of several chunks are ``overlapped``;
+    ``trades``: experts' tokens are exchanged behind another microbatch, never a second time;
+    ``paired``: gathers of ZeRO run a layer ahead, so that two are held at once.
 
     ``first_end``: the end of a batch is that of the first stage, over a ``link`` where all devices
     share one (infinite: there is none).
@@ -90,12 +96,17 @@ class Stack:
     offload: float | None = None
     exchanging: Exchanging = NOTHING_HIDDEN
     matrices: int = 1
-    hidden: float = 0.0
-    by_layer: bool = False
+    reducing: float = 1.0
+    gathering: float = 1.0
+    sharding: float = 1.0
+    bucket: float | None = None
+    agrees: bool = False
+    pause: float = 0.0
     reserve: float = 0.0
     scatters: bool = False
     families: tuple[str, ...] = ()
     overlapped: bool = False
+    trades: bool = False
     paired: bool = False
     arriving: bool = False
     link: float = inf
@@ -104,6 +115,12 @@ class Stack:
     last_recomputes: bool = True
     all_recompute: bool = False
     ties: bool = True
+
+    def keeps(self, mode: str, group: int) -> bool:
+        """Whether a stage may recompute so: where exchanges run behind another microbatch none is
+        run again."""
+        again = {"full", "moe", "alternate"} & set(mode.split("+"))
+        return not (self.trades and group > 1 and again)
 
     @property
     def flat(self) -> bool:
@@ -131,6 +148,46 @@ class Stack:
         return LAUNCHES_A_CHUNK * self.host
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """The table ``overlap`` of a stack: what runs beside other work, and what that adds to it."""
+
+    kinds: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        only(self.kinds, "stack.overlap", (*KINDS, *WORDS))
+        cover(
+            self.kinds["dispatcher"] in ("alltoall", "node-once"),
+            f"stack.overlap.dispatcher = {self.kinds['dispatcher']!r}",
+        )
+
+    def adds(self, kind: str, more: tuple[str, ...] = ()) -> float:
+        """Seconds for each second of a kind."""
+        table = only(self.kinds[kind], f"stack.overlap.{kind}", ("runs", "slows", *more))
+        slows = number(table["slows"], f"stack.overlap.{kind}.slows", 0, 1)
+        return slows if table["runs"] is True else 1.0
+
+    def runs(self, kind: str) -> bool:
+        """Whether a kind that slows nothing runs beside its work."""
+        return only(self.kinds[kind], f"stack.overlap.{kind}", ("runs",))["runs"] is True
+
+    def bucket(self) -> float | None:
+        """Parameters of a piece of the gradients."""
+        stated = self.kinds["reduction"]["bucket"]
+        return None if stated is None else number(stated, "stack.overlap.reduction.bucket")
+
+    def behind_others(self) -> float:
+        """The share of the exchanges that is hidden behind another microbatch."""
+        keys = ("offered", "runs", "slows")
+        table = only(self.kinds["exchange"], "stack.overlap.exchange", keys)
+        slows = number(table["slows"], "stack.overlap.exchange.slows", 0, 1)
+        return 1.0 - slows if table["runs"] is True else 0.0
+
+    def exchanges(self) -> bool:
+        """Whether exchanges run behind another microbatch, however much they slow it."""
+        return self.kinds["exchange"]["runs"] is True
+
+
 def stack_of(table: Mapping[str, Any], bandwidth: float, levels: int) -> Stack:
     """The stack of a machine of so many levels, of whose innermost one this is the bandwidth."""
     more = sorted(set(table) - KNOWN)
@@ -147,7 +204,8 @@ def stack_of(table: Mapping[str, Any], bandwidth: float, levels: int) -> Stack:
         not arriving or levels == 1, "stack.stages: edges arrive over one link, and there are more"
     )
     logits = table["logit_bytes"]
-    offload = table["hidden_offload"]
+    beside = _Beside(table["overlap"])
+    offload = None if beside.kinds["host_link"] is None else 1.0 - beside.adds("host_link")
     keeping = Keeping(
         str(table["saves"]),
         None if logits is None else value("logit_bytes"),
@@ -161,28 +219,33 @@ def stack_of(table: Mapping[str, Any], bandwidth: float, levels: int) -> Stack:
     families = tuple(str(name) for name in listed(table["families"], "families"))
     require(PUBLISHED not in families, "stack.families: the published pipeline is none of them")
     exchanging = Exchanging(
-        value("hidden_exchange", 1),
-        table["overlaps_shared_experts"] is True,
-        table["deduplicated_exchange"] is True,
+        beside.behind_others(),
+        beside.kinds["shared_experts"] is True and not beside.behind_others(),
+        beside.kinds["dispatcher"] == "node-once",
     )
     return Stack(
         keeping=keeping,
         rule=rule,
-        pieces=table["piecewise_collectives"] is True,
+        pieces=beside.runs("tensor"),
         trims=table["trims_recompute"] is True,
         host=value("host_s"),
         inside=value("accumulation_inside"),
         apart=value("accumulation_apart"),
         buffer_bytes=value("gradient_buffer_bytes"),
-        offload=None if offload is None else value("hidden_offload", 1),
+        offload=offload,
         exchanging=exchanging,
         matrices=whole(table["softmax_matrices"], "stack.softmax_matrices", 1),
-        hidden=value("hidden_synchronisation", 1),
-        by_layer=table["synchronisation"] == "layers",
+        reducing=beside.adds("reduction", ("bucket",)),
+        gathering=beside.adds("gather"),
+        sharding=beside.adds("fully_sharded"),
+        bucket=beside.bucket(),
+        agrees=table["clips_gradients"] is True,
+        pause=number(beside.kinds["step_host"], "stack.overlap.step_host"),
         reserve=value("reserve_bytes"),
         scatters=table["scatter_gather"] is True,
         families=(PUBLISHED,) if table["pipeline"] == PAPER else families,
-        overlapped=table["overlap_p2p"] is True,
+        overlapped=beside.runs("transfers"),
+        trades=beside.exchanges(),
         paired=table["prefetch"] == "layer",
         arriving=arriving,
         link=bandwidth if arriving or (first_end and levels == 1) else inf,

@@ -42,6 +42,8 @@ class ParameterState:
         return self.weight + self.gradient + self.optimizer
 
 
+# The norm of the gradients reads each in 32 bits.
+NORM_BYTES = 4.0
 STATES: Mapping[tuple[Precision, Optimizer], ParameterState] = MappingProxyType(
     {
         ("fp32", "sgd"): ParameterState(4.0, 4.0, 0.0),
@@ -106,14 +108,16 @@ def sent_bytes(precision: Precision) -> float:
 
 
 def update_bytes(stack: Stack, precision: Precision, optimizer: Optimizer) -> float:
-    """HBM bytes of an update of one parameter: the stack's, less a 16-bit weight in fp32, more or
-    less what its state differs by, and in low precision the cast of the weight, once a step."""
+    """HBM bytes of an update of one parameter: the stack's, and those that the norm of all gradients
+    reads; less a 16-bit weight in fp32, more or less what its state differs by, and in low precision
+    the cast of the weight, once a step."""
     moved, recipe = stack.optimizer_traffic_bytes, RECIPES.get(precision)
+    norm = NORM_BYTES if stack.clips_gradients else 0.0
     if precision == WIDE:
-        return max(0.0, moved - 2.0)
+        return max(0.0, moved - 2.0) + norm
     if stack.state is not None and optimizer == "adam" and moved:
         moved = max(0.0, moved + stack.state.update - StateBytes().update)
-    return moved + (0.0 if recipe is None else recipe.weight_cast_bytes)
+    return moved + norm + (0.0 if recipe is None else recipe.weight_cast_bytes)
 
 
 def held_bytes(parameters: float, state: ParameterState, zero: int = 0, replicas: int = 1) -> float:

@@ -1,21 +1,27 @@
-"""How much of a reduction over replicas is seen when it runs behind the backward passes of a stage,
-layer by layer.
+"""What is left to see of a reduction that runs piece by piece behind the last backward pass of a
+stage, or of a gather behind its first forward pass.
 
-The gradients of a layer are complete when its backward pass of the last microbatch ends; then they
-are reduced while the layers after it (in the order of the backward pass) still work. With b_1 ...
-b_L the backward passes in that order and r_1 ... r_L the reductions, one at a time on the network,
-the last reduction ends at
+A piece is complete when its part of the pass ends, and is then sent while the rest still works. Of
+n equal pieces, each r seconds on the network and t seconds of work, all begin as soon as they are
+complete and the network is free, so the network falls behind by max(0, r - t) a piece. The last
+one, of r' >= r seconds, has no work left beside it:
 
-    max over k of (b_1 + ... + b_k) + (r_k + ... + r_L)
+    shown(R, r, r', t) = min( R, r' + (n - 1) max(0, r - t) )                               (shown)
 
-since some reduction k starts the moment its layer ends and the network is busy from then on. So
-after the last backward pass there is still seen
+with R the seconds of all of it as one. For n equal pieces, r' = r, that is the end of the last
+reduction event by event.
 
-    open = max over k of (r_k + ... + r_L) - (b_{k+1} + ... + b_L)
+With v chunks a stage works on its other chunks, and waits, between the end of one and the end of
+the next: the window of a piece is omega t,
 
-and for L equal layers ``r`` if r <= b, else ``L (r - b) + b``: the network falls behind by r - b a
-layer (:func:`open_reduction_of_equal_layers_s`). Placement counts the parameters of a stage in
-layers of one size, so there L need be no whole number.
+    omega = (1 + (v - 1) S) / v                                                            (window)
+
+Beside its work a reduction slows it: a second of it costs sigma seconds of work, so that in all
+
+    exposed = (1 - sigma) shown + sigma R                                                 (exposed)
+
+seconds follow, R where nothing runs beside anything (sigma = 1), shown where it slows nothing. It
+never falls when R, r, r' or n grow, and never rises with t.
 """
 
 import numpy as np
@@ -24,9 +30,19 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 
-def open_reduction_of_equal_layers_s(
-    reduction_s: float, backward_s: float, layers: Floats
+def window(chunks: int, stages: int) -> float:
+    """omega: how many times as long as its own work the window of a piece is."""
+    return (1 + (chunks - 1) * stages) / chunks
+
+
+def shown_s(
+    whole_s: Floats, piece_s: float, last_s: float, work_s: float, pieces: Floats
 ) -> Floats:
-    """Seconds of the reductions after the last backward pass, of stages with so many equal layers,
-    at least one: r if r <= b, else r + (L - 1) (r - b)."""
-    return np.asarray(reduction_s + (layers - 1) * max(0.0, reduction_s - backward_s))
+    """Seconds after the pass of so many pieces, at least one: of all as one ``whole_s``, of each
+    ``piece_s``, of the last ``last_s``, with ``work_s`` beside a piece."""
+    return np.minimum(whole_s, last_s + (pieces - 1) * max(0.0, piece_s - work_s))
+
+
+def exposed_s(shown: Floats, whole_s: Floats, cost: float) -> Floats:
+    """Seconds that are added where what is hidden slows the work beside it by ``cost``."""
+    return np.asarray((1 - cost) * shown + cost * whole_s)

@@ -1,13 +1,16 @@
 """How far a stack hides the exchanges of experts in a pass whose operators run one after another.
 
 With x_u the seconds of exchange u, h_u what is hidden of it already, p_u the products of shared
-experts beside it, each beside one exchange alone, and kappa the stack's share behind the work of
-another microbatch,
+experts beside it, each beside one exchange alone, and e_u what is left of it,
 
-    e_u = x_u - h_u - min(x_u - h_u, p_u)
-    device = max( total - sum (x_u - h_u - e_u) - kappa sum e_u,  sum x_u )
+    beside shared experts            e_u = x_u - h_u - min(x_u - h_u, p_u),  device = total - sum of
+                                     (x_u - h_u - e_u)
+    behind another microbatch        e_u = x_u - h_u,  device = max( total - (1 - sigma) sum of e_u,
+                                     sum of x_u )
 
-It never falls when an exchange or other work takes longer.
+Where plans run them behind another microbatch they are not beside shared experts as well. The
+latter is what a pass takes where it has such work beside it; where it has none it takes ``total``
+(:mod:`phaze.placement.stage_pace`). It never falls when an exchange or other work takes longer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,6 +68,7 @@ def exchange_overlap(graph: OperatorGraph, unit_of: Sequence[int], stack: Stack)
     if not exchanges or not (stack.hidden_exchange or stack.overlaps_shared_experts):
         return NO_OVERLAP
     edges, used = list(graph.edges()), set[int]()
+    beside = stack.overlaps_shared_experts and not stack.hidden_exchange
     places = {op.id: place for place, op in enumerate(graph.operators)}
     shared = {
         op.id
@@ -74,7 +78,7 @@ def exchange_overlap(graph: OperatorGraph, unit_of: Sequence[int], stack: Stack)
     hidden = []
     for place, exchange in exchanges:
         around = closure(edges, {exchange.id}, True) | closure(edges, {exchange.id}, False)
-        free = shared - around - used if stack.overlaps_shared_experts else set[int]()
+        free = shared - around - used if beside else set[int]()
         used |= free
         hidden.append(
             (

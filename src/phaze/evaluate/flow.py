@@ -104,6 +104,7 @@ def _costed(table: LayerTable, kind: int, sent: float, is_block: bool) -> dict[s
         "forward_s": float(table.forward_s[kind, 0]),
         "backward_s": float(table.backward_s[kind, 0]),
         "weight_s": None if table.weight_s is None else float(table.weight_s[kind, 0]),
+        "beside_s": 0.0 if table.beside_s is None else float(table.beside_s[kind, 0]),
         "parameter_bytes": sent * layer.parameters,
         "expert_bytes": sent * layer.expert_parameters,
         "activation_bytes": layer.saved_bytes,

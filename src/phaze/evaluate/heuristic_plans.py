@@ -14,7 +14,6 @@ from phaze.evaluate.plan_order import PlannedChoice, passes_bound, problem_of
 from phaze.graph.ir import Model
 from phaze.placement.plan import Plan
 from phaze.placement.problem import PlacementProblem
-from phaze.placement.solve import needed_zeros
 
 # The plan of a problem, or None if there is none; slower than so many seconds it need not be found.
 Split = Callable[[PlacementProblem, Model, float], Plan | None]
@@ -49,7 +48,7 @@ def heuristic_plans(
 def _fastest(
     request: PlanRequest, planned: PlannedChoice, widths: Iterable[int | None], cut: Split
 ) -> Candidate | None:
-    costed, zeros = planned.costed, needed_zeros((request.job.zero, *request.zeros))
+    costed, zeros = planned.costed, sorted({request.job.zero, *request.zeros})
     models = [
         (choice, request.model_at(*choice)) for choice in choices(request) if choice[0] in widths
     ]

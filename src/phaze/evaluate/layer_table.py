@@ -9,6 +9,8 @@ plans and bounds.
     again       what a mode of recompute runs again: selective, at most the forward pass; those
                 between, with what is exposed of copies to the host; full, the forward pass or where
                 the stack trims it what backward reads
+    beside      what both passes take longer with no other microbatch behind whose work exchanges of
+                experts run
 
 Where operators run one after another and the host is not seen, weight is w itself. Collectives that
 a stack runs behind weight gradients shorten both halves in proportion, though on their own they
@@ -41,17 +43,21 @@ CHUNK = 65_536
 # The arrays of a table, all with chips as their last axis.
 ARRAYS = (
     "forward_s", "backward_s", "again_s", "hbm_bytes_per_s", "dynamic_j", "weight_s",
+    "beside_s",
 )  # fmt: skip
 # The places of these modes of recompute in ``again_s``, as in the layers' ``modes``; all others
 # stand between.
 SELECTIVE, FULL = 0, -1
+# The passes of a layer that come first, forward and backward.
+BOTH = 2
 
 
 @dataclass(frozen=True, slots=True)
 class LayerTable:
     """Seconds of layers, [layers, chips], and of what modes of recompute run again, [modes, layers,
     chips]; the HBM bandwidth that vector work reaches by chip; where it counts, least joules of
-    both passes; where a stack splits backward passes, gradients of weights. The bytes of a layer
+    both passes; where a stack splits backward passes, gradients of weights; where exchanges of experts run behind
+    another microbatch, what both passes take longer without one. The bytes of a layer
     are the same on every chip and stand in ``layers``."""
 
     layers: tuple[LoweredLayer, ...]
@@ -61,6 +67,7 @@ class LayerTable:
     hbm_bytes_per_s: Floats
     dynamic_j: Floats | None = None
     weight_s: Floats | None = None
+    beside_s: Floats | None = None
 
     def taken(self, index: Integers) -> "LayerTable":
         """Those of the chips of ``index``."""
@@ -94,6 +101,7 @@ class LayerTable:
                 self.hbm_bytes_per_s,
                 None if self.dynamic_j is None else self.dynamic_j[row],
                 None if self.weight_s is None else self.weight_s[row],
+                None if self.beside_s is None else self.beside_s[row],
             )
             for row in row_slices
         ]
@@ -149,7 +157,12 @@ def empty_table(layers: Sequence[LoweredLayer], chips: int, joules: bool = False
         hbm_bytes_per_s=np.zeros(chips),
         dynamic_j=np.zeros(shape) if joules else None,
         weight_s=np.zeros(shape) if split else None,
+        beside_s=np.zeros(shape) if any(map(_runs_beside, layers)) else None,
     )
+
+
+def _runs_beside(layer: LoweredLayer) -> bool:
+    return layer.forward.alone is not None or layer.backward.alone is not None
 
 
 def stacked(tables: Sequence[LayerTable]) -> LayerTable:
@@ -164,6 +177,18 @@ def stacked(tables: Sequence[LayerTable]) -> LayerTable:
         weight_s=None
         if first.weight_s is None
         else np.concatenate([table.weight_s for table in tables]),
+        beside_s=_joined(tables),
+    )
+
+
+def _joined(tables: Sequence[LayerTable]) -> Floats | None:
+    if all(table.beside_s is None for table in tables):
+        return None
+    return np.concatenate(
+        [
+            np.zeros_like(table.forward_s) if table.beside_s is None else table.beside_s
+            for table in tables
+        ]
     )
 
 
@@ -197,12 +222,12 @@ def layer_table(
         for kind, layer in enumerate(layers):
             passes_s = []
             for layer_pass in layer.passes:
-                device = (
-                    device_s(layer_pass, layer_pass.times(works, first, some))
-                    if layer_pass.works
-                    else np.zeros(len(some))
-                )
+                times = layer_pass.times(works, first, some)
+                device = device_s(layer_pass, times) if layer_pass.works else np.zeros(len(some))
                 passes_s.append(layer_pass.with_host(device))
                 first += len(layer_pass.works)
+                if table.beside_s is not None and layer_pass.alone and len(passes_s) <= BOTH:
+                    waited = layer_pass.with_host(device_s(layer_pass.alone, times))
+                    table.beside_s[kind, index] += waited - passes_s[-1]
             table.put_layer(kind, index, passes_s)
     return table

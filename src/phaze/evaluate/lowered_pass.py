@@ -156,6 +156,14 @@ class LoweredPass:
         return sum(cost.sent_bytes for cost in self.collectives if cost is not None)
 
     @cached_property
+    def alone(self) -> "LoweredPass | None":
+        """The pass with no other microbatch behind whose work its exchanges run; None where they
+        would not."""
+        if not (self.exchanges.beside and self.exchanges.share):
+            return None
+        return replace(self, exchanges=replace(self.exchanges, share=0.0))
+
+    @cached_property
     def parts(self) -> tuple[Order, ...]:
         """The components that run one after another, whatever the chip; units by position."""
         ones = tuple(

@@ -265,6 +265,7 @@ def job_of(
     )
     require_links(chip, run.chip, cluster, f"{where}: chip")
     stack = preset("stack", run.stack or cluster.stack, load_built_stack)
+    stack = run.plan.stated(stack)
     path = f"{where}: plan.{'offload' if run.plan.offload else 'recompute'}"
     stack = stack_recomputing(stack, run.plan.mode, path)
     require_host(run.plan.mode, chip, path)

@@ -14,6 +14,7 @@ from phaze.hardware.chip_record import states_clusters
 from phaze.hardware.clocked import at_held_clock, refusal
 from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.core_chip import CoreChip
+from phaze.hardware.overlap import layered
 from phaze.hardware.stack import Stack, require_built, with_new_names
 from phaze.hardware.technology import load_node, load_technology, node_names
 from phaze.values import replace
@@ -208,7 +209,7 @@ def _on_base(keys: dict[str, Any], where: str) -> dict[str, Any]:
     below = _on_base(_preset_stack(base), f"presets/stacks/{base}.toml")
     above = keys.get("sources", {})
     sources = {**below.pop("sources", {}), **above} if isinstance(above, dict) else above
-    return {**below, **keys, "sources": sources}
+    return {**layered(below, keys), "sources": sources}
 
 
 def load_built_stack(text: str, reader: Reader = read_text) -> Stack:

@@ -69,12 +69,14 @@ from pydantic import (
     model_validator,
 )
 
-from phaze.documents import Count, Document, Format, NonNegative, Positive, Seconds, Share
+from phaze.documents import Count, Document, Format, NonNegative, Positive, Seconds
 from phaze.errors import InputError
 from phaze.hardware.attention import FusedGeneration, Generation
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import PLAIN, Precision, require_format, resolved
+from phaze.hardware.gradients import WIDTHS, Gradients, keys_of_gradients
 from phaze.hardware.keys import Name, SecondsByName, ShareByName, Sources, Text
+from phaze.hardware.overlap import Overlap, with_overlap
 from phaze.pipeline.families import SPLIT_FAMILIES
 from phaze.pipeline.names import NAMES, PipelineFamily
 from phaze.values import FrozenTable, Listed
@@ -83,7 +85,7 @@ Fusion = Literal["none", "chains", "elementwise", "full"]
 ScheduleRule = Literal["serial", "companions", "links", "overlap", "icml24"]
 Optimizer = Literal["sgd", "adam"]
 Kernel = Literal["eager", "fused"]
-Synchronisation = Literal["share", "layers", "first"]
+Synchronisation = Literal["pieces", "first"]
 StageRule = Literal["layers", "icml24"]
 Pipeline = Literal["1f1b", "icml24"]
 # Pipeline schedules whose backward pass is split: gradients of inputs and of weights run at
@@ -97,8 +99,9 @@ RecomputeModule = Literal[
 Recipe = Literal["fp8-delayed", "fp8-tensorwise", "fp8-block", "mxfp8", "nvfp4", "fp32"]
 V = TypeVar("V")
 D = TypeVar("D")
-OF_THE_FILE = frozenset({"schema_", "base", "interleaves", "notes", "sources"})
+OF_THE_FILE = frozenset({"schema_", "base", "interleaves", "notes", "sources", "gradients"})
 """Keys of a stack's file that answers do not state."""
+OF_GRADIENTS = ("gradient_bytes", "state_bytes", "accumulation_inside", "accumulation_apart")
 TABLES = ("software_share", "grouped_share", "expert_start")
 
 
@@ -166,7 +169,6 @@ class Stack(Document):
     fusion: Fusion
     host_s: Annotated[Seconds, Field(alias="host_time")]
     hides_tensor_collectives: bool
-    hidden_synchronisation: Share
     scatter_gather: bool
     optimizer_traffic_bytes: NonNegative
     state_bytes: NonNegative
@@ -176,7 +178,6 @@ class Stack(Document):
     schedule: ScheduleRule = "serial"
     precision: Precision = PLAIN
     optimizer: Optimizer = "adam"
-    piecewise_collectives: bool = False
     trims_recompute: bool = False
     balances_stages: bool = False
     gradient_bytes: NonNegative = 0.0
@@ -187,7 +188,7 @@ class Stack(Document):
             description="eager, fused, or a table with the kernel that the stack runs",
         ),
     ] = "fused"
-    synchronisation: Synchronisation = "share"
+    synchronisation: Synchronisation = "pieces"
     interleaves: Annotated[
         bool, Field(description="false: interleaved 1F1B is none of its families")
     ] = True
@@ -237,19 +238,10 @@ class Stack(Document):
         bool,
         Field(description="casts whose scales follow from the values are kernels of their own"),
     ] = False
-    overlap_p2p: bool = False
     accumulation_inside: NonNegative = 2.0
     state: Annotated[
         StateBytes | None,
         Field(description="bytes a parameter by part, instead of state_bytes and gradient_bytes"),
-    ] = None
-    hidden_offload: Annotated[
-        Share | None,
-        Field(
-            description=(
-                "share of a layer's passes that overlaps transfers of activations to the host"
-            )
-        ),
     ] = None
     gradient_wire_bytes: Annotated[
         Positive, Field(description="bytes of a gradient on the wire, 2 or 4")
@@ -266,18 +258,22 @@ class Stack(Document):
             description="of each expert's kernel, by chip, die, process or any; else one runs all"
         ),
     ] = Field(default_factory=FrozenTable)
-    hidden_exchange: Annotated[
-        Share, Field(description="of the exchanges of experts, behind other work")
-    ] = 0.0
-    overlaps_shared_experts: Annotated[
-        bool, Field(description="exchanges overlap shared experts")
-    ] = False
-    deduplicated_exchange: Annotated[bool, Field(description="a token is sent to a node once")] = (
-        False
-    )
     softmax_matrices: Annotated[
         Count, Field(description="attention matrices whose multiples its softmax takes")
     ] = 1
+    overlap: Annotated[
+        Overlap, Field(description="what runs beside other work, and how much it slows that")
+    ] = Overlap()
+    gradients: Annotated[
+        Gradients | None,
+        Field(description="their width: bytes held, on the wire and moved to add them"),
+    ] = None
+    zeroes_gradients: Annotated[
+        bool, Field(description="gradients are set to zero before a step")
+    ] = False
+    clips_gradients: Annotated[
+        bool, Field(description="the norm of all gradients is taken before a step")
+    ] = False
     notes: Text | None = None
     sources: Sources = Field(default_factory=FrozenTable)
     # What a plan names to be recomputed; no file states it.
@@ -286,7 +282,10 @@ class Stack(Document):
     @model_validator(mode="before")
     @classmethod
     def _older_names(cls, raw: Any) -> Any:
-        return with_new_names(raw)
+        keys = with_new_names(raw)
+        if isinstance(keys, dict) and keys.get("gradients") in WIDTHS:
+            keys = {**keys, **keys_of_gradients(keys["gradients"], keys)}
+        return keys
 
     @field_validator("families")
     @classmethod
@@ -300,6 +299,8 @@ class Stack(Document):
     def _consistent(self) -> "Stack":
         if self.optimizer_traffic_bytes and not self.state_bytes:
             raise ValueError("an optimizer that moves bytes must hold state_bytes")
+        if self.overlap.exchange.runs and not self.overlap.exchange.offered:
+            raise ValueError("overlap.exchange runs and is not offered")
         if not self.families:
             raise ValueError("interleaves = false leaves no family: name another in families")
         return self
@@ -331,6 +332,8 @@ class Stack(Document):
                 document["attention"] = self.attention
             elif name in TABLES:
                 document[name] = sorted(getattr(self, name).items())
+            elif name == "overlap":
+                document[name] = self.overlap.model_dump()
             elif name not in OF_THE_FILE:
                 document[name] = getattr(self, name)
             if name == "recompute_modules":
@@ -343,6 +346,47 @@ class Stack(Document):
             return None
         kernel = self.kernel.kernel
         return kernel if isinstance(kernel, str) else sorted(kernel.items())
+
+    def with_gradients(self, gradients: Gradients) -> "Stack":
+        """The stack with gradients of another width."""
+        keys = {name: getattr(self, name) for name in OF_GRADIENTS}
+        keys["state"] = None if self.state is None else self.state.model_dump()
+        found = keys_of_gradients(gradients, keys)
+        if "state" in found:
+            found["state"] = StateBytes(**found["state"])
+        return self.model_copy(update={**found, "gradients": gradients})
+
+    @property
+    def hidden_synchronisation(self) -> float:
+        """What of a reduction beside backward passes does not slow them."""
+        return 1.0 - self.overlap.reduction.cost
+
+    @property
+    def hidden_offload(self) -> float | None:
+        """The share of a layer's passes behind which it copies activations to the host; None: it
+        cannot."""
+        link = self.overlap.host_link
+        return None if link is None else 1.0 - link.cost
+
+    @property
+    def piecewise_collectives(self) -> bool:
+        """Whether gathers and scatters of a tensor group are cut into pieces."""
+        return self.overlap.tensor.runs
+
+    @property
+    def overlaps_shared_experts(self) -> bool:
+        """Whether exchanges of experts run beside shared experts."""
+        return self.overlap.shared_experts
+
+    @property
+    def deduplicated_exchange(self) -> bool:
+        """Whether a token is sent to a node once."""
+        return self.overlap.dispatcher == "node-once"
+
+    @property
+    def hidden_exchange(self) -> float:
+        """What of the exchanges of experts behind another microbatch does not slow its work."""
+        return 1.0 - self.overlap.exchange.slows if self.overlap.exchange.runs else 0.0
 
     @property
     def splits_backward(self) -> bool:
@@ -372,8 +416,13 @@ def _first_of(values: Mapping[str, V], generation: tuple[str | None, ...], other
 
 def with_new_names(raw: Any) -> Any:
     """The keys of a stack's file by today's names: ``accumulation_bytes`` was all of it, apart from
-    the product."""
-    if isinstance(raw, dict) and "accumulation_bytes" in raw and "accumulation_apart" not in raw:
+    the product, and what is hidden had a key for each kind."""
+    if not isinstance(raw, dict):
+        return raw
+    raw = with_overlap(raw)
+    if raw.get("synchronisation") in ("share", "layers"):
+        raw["synchronisation"] = "pieces"
+    if "accumulation_bytes" in raw and "accumulation_apart" not in raw:
         return {
             "accumulation_apart" if key == "accumulation_bytes" else key: raw[key] for key in raw
         }

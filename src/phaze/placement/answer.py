@@ -18,13 +18,13 @@ from phaze.placement.shortage import Shortage, shortage_of
 from phaze.placement.solve import fastest_plan
 
 RULE_VALUES = (
-    "name", "stage", "end", "unsplit_stages", "last_stage_recomputes", "link_bytes_per_s", "hidden",
-    "reduction",
-    "piece_start_s", "overlapped_transfers", "gradient_wire", "weight_wire", "prefetch",
+    "name", "stage", "end", "unsplit_stages", "last_stage_recomputes", "link_bytes_per_s",
+    "reduction_cost", "gather_cost", "sharded_cost", "bucket", "norm", "host_s",
+    "piece_start_s", "overlapped_transfers", "exchange_beside", "gradient_wire", "weight_wire", "prefetch",
 )  # fmt: skip
 PROBLEM_VALUES = (
     "devices", "hbm_bytes", "microbatches", "recompute", "zero", "sent_bytes", "hbm_bytes_per_s",
-    "optimizer_traffic_bytes", "reserve_bytes", "scatter_gather", "headroom",
+    "optimizer_traffic_bytes", "zeroed_bytes", "reserve_bytes", "scatter_gather", "headroom",
 )  # fmt: skip
 
 

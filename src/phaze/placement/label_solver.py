@@ -40,6 +40,8 @@ from phaze.placement.paces import pace, paces, sent_bound
 from phaze.placement.prepared_width import in_flight_of, starts_s, transfers_of
 from phaze.placement.shapes import (
     WidthCase,
+    alone_share,
+    beside_s,
     end_s,
     fits,
     gathered_s,
@@ -83,6 +85,11 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
             groups[g] = tied_s(
                 problem, shape, case.prices, count, float(width.saved.group_bytes[g])
             )
+    # What a stage adds to the sum beside its passes: reductions of tied parameters, and exchanges
+    # of experts beyond the pace.
+    added_s, added = case.table.tied @ groups, beside_s(case)
+    if len(added):
+        added_s = added_s + family.beta(shape.stages) * (1 - alone_share(case, shape)) * added
     gathered = gathered_s(case, shape)
     ahead_s, behind_s = (
         gathered if problem.rules.prefetch == "stage" else (np.empty(0), np.empty(0))
@@ -102,9 +109,9 @@ def costs_of(case: WidthCase, shape: Shape, needed: int) -> label_kernels.ShapeC
         unpaired=problem.rules.unpaired_share(family, rounds, shape.stages),
         ahead_s=ahead_s,
         behind_s=behind_s,
-        shown=1.0 - problem.rules.hidden,
+        shown=problem.rules.sharded_cost,
         end_s=ends_s,
-        tied_s=case.table.tied @ groups,
+        tied_s=added_s,
         room=case.room(shape.data),
         least_s=least_fill(case, shape.stages) if family.split else least_seconds(case, gathered),
         size=width.cut_sets.size,
@@ -125,7 +132,8 @@ def _completions(
     members: tuple[object, ...] = shared_members(case, shape) if problem.zero >= 2 else ()
     if problem.has_experts:  # the order of ends is that of the shape
         members = (*members, shape.data, shape.order)
-    around = (float(costs.moves_s[-1, 0]) if case.family.chunks > 1 else 0.0, costs.unpaired)
+    alone = alone_share(case, shape) if problem.runs_exchanges_beside else 1.0
+    around = (float(costs.moves_s[-1, 0]) if case.family.chunks > 1 else 0.0, costs.unpaired, alone)
     key = (
         "least",
         costs.stages,

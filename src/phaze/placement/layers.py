@@ -36,6 +36,8 @@ class PlacedLayer:
     in every mode while it runs; ``buffer_bytes`` by a stage once for all its layers of one
     ``kind``, a number (-1: a kind of its own). ``more`` are its modes between selective and full,
     the same for all layers. ``frozen`` are its weights that are not trained, beside its parameters.
+    ``beside_s``: what both
+    passes take longer with no other microbatch behind whose work its exchanges of experts run.
     """
 
     id: int
@@ -57,6 +59,7 @@ class PlacedLayer:
     kind: int = -1
     more: tuple[RecomputeOption, ...] = ()
     frozen: Frozen = NO_FROZEN
+    beside_s: float = 0.0
 
     def __post_init__(self) -> None:
         times = 0 <= self.forward_s < LARGEST and 0 <= self.backward_s < LARGEST
@@ -109,13 +112,16 @@ _all_but_id = attrgetter(*(entry.name for entry in fields(PlacedLayer) if entry.
 class LayerGraph:
     """The layers of one tensor width in topological order, ties by id, and the edges between them.
 
-    ``alike``: of every layer, the position of the first that differs from it in nothing but the id.
+    ``alike``: of every layer, the position of the first that differs from it in nothing but the id;
+    ``starts``: the positions of layers that nothing leads to; ``parameter_bytes`` of all layers.
     """
 
     width: int
     layers: tuple[PlacedLayer, ...]
     edges: tuple[LayerEdge, ...]
     alike: tuple[int, ...] = field(init=False, compare=False, repr=False)
+    starts: tuple[int, ...] = field(init=False, compare=False, repr=False)
+    parameter_bytes: float = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         first: dict[tuple[object, ...], int] = {}
@@ -123,6 +129,11 @@ class LayerGraph:
             first.setdefault(_all_but_id(layer), place) for place, layer in enumerate(self.layers)
         )
         object.__setattr__(self, "alike", alike)
+        heads = {edge.head for edge in self.edges}
+        starts = tuple(place for place in range(len(self.layers)) if place not in heads)
+        object.__setattr__(self, "starts", starts)
+        total = sum(layer.parameter_bytes for layer in self.layers)
+        object.__setattr__(self, "parameter_bytes", total)
         _require_sound(self.width, [self.layers[place] for place in first.values()])
 
     @property

@@ -23,7 +23,13 @@ from phaze.placement.simulate import replica_seconds
 from phaze.placement.stage_memory import HeldBytes, StageSums, memory_of
 from phaze.placement.stage_pace import timed
 from phaze.placement.stage_sums import arrivals_of, stage_sums, sums_of
-from phaze.placement.structure import StageCut, require_degrees, require_modes, require_structure
+from phaze.placement.structure import (
+    StageCut,
+    require_degrees,
+    require_exchanged_once,
+    require_modes,
+    require_structure,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -109,15 +115,15 @@ def _passes(
     backward_s = sums.again_s + sums.backward_s + sums.waiting_s[1]
     if problem.zero < 2:
         return forward_s, backward_s
-    hidden, (ahead_s, behind_s) = problem.rules.hidden, collectives_s
+    cost, (ahead_s, behind_s) = problem.rules.sharded_cost, collectives_s
     if problem.rules.prefetch == "stage":
         ahead, behind = float(ahead_s.sum()), float(behind_s.sum())
-        return overlapped(forward_s, ahead, hidden), overlapped(backward_s, behind, hidden)
+        return overlapped(forward_s, ahead, cost), overlapped(backward_s, behind, cost)
     for (ahead, behind), (layer_s, back_s) in zip(
         zip(ahead_s.tolist(), behind_s.tolist(), strict=True), sums.layer_s, strict=True
     ):
-        forward_s += overlapped(layer_s, ahead, hidden) - layer_s
-        backward_s += overlapped(back_s, behind, hidden) - back_s
+        forward_s += overlapped(layer_s, ahead, cost) - layer_s
+        backward_s += overlapped(back_s, behind, cost) - back_s
     return forward_s, backward_s
 
 
@@ -131,14 +137,15 @@ def _end(
     )
     syncs_s = batch_end.synchronisation_s(problem, shape, prices, sizes, experts_bytes=experts)
     steps_s = batch_end.step_s(problem, shape, sizes, experts)
+    steps_s = steps_s + batch_end.norm_s(problem, shape, prices)
     last = int(np.argmax(syncs_s + steps_s))
     return float(syncs_s[last]), float(steps_s[last])
 
 
-def overlapped(work_s: float, collectives_s: float, hidden: float) -> float:
-    """Work and collectives of which at most the share ``hidden`` is overlapped: max(w + (1 - h) c,
-    c)."""
-    return max(work_s + (1 - hidden) * collectives_s, collectives_s)
+def overlapped(work_s: float, collectives_s: float, cost: float) -> float:
+    """Work and collectives, a second of which adds ``cost`` where it is beside work: max(w + cost v,
+    v)."""
+    return max(work_s + cost * collectives_s, collectives_s)
 
 
 def _tied(
@@ -186,11 +193,14 @@ def _stages(
     held_bytes, start_s = HeldBytes.of(problem, shape), starts_s(problem, family)
     unpaired = problem.rules.unpaired_share(family, rounds, len(cuts))
     overlaps = problem.rules.overlaps(family)
+    alone = problem.rules.alone_share(family, rounds, len(cuts))
     stages = []
     for i, (cut, stage_sum) in enumerate(zip(cuts, sums, strict=True)):
+        # What exchanges of experts take with no other microbatch beside them counts as backward.
+        works_s = passes_s[i][0], passes_s[i][1] + alone * stage_sum.beside_s
         (forward_s, ahead_s, into_s), (backward_s, behind_s, back_s) = (
             timed(work_s, moved_s, start_s, unpaired, overlaps)
-            for work_s, moved_s in zip(passes_s[i], moves[i : i + 2], strict=True)
+            for work_s, moved_s in zip(works_s, moves[i : i + 2], strict=True)
         )
         stages.append(
             Stage(
@@ -209,6 +219,7 @@ def _stages(
                 weight_s=stage_sum.weight_s if family.split else 0.0,
                 forward_transfer_s=into_s,
                 backward_transfer_s=back_s,
+                beside_s=(1 - alone) * stage_sum.beside_s,
             )
         )
     return stages, sums, passes_s
@@ -241,6 +252,7 @@ def price(
     devices = _devices(problem, shape, cuts)
     require_degrees(problem, shape, family, sum(devices))
     require_modes(family, cuts)
+    require_exchanged_once(problem, cuts)
     stages, sums, passes_s = _stages(problem, shape, cuts, owner, devices, prices)
     rounds = problem.rounds(shape.data)
     sync_s, step_s = _end(

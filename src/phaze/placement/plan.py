@@ -37,7 +37,8 @@ class Stage:
     Of ``backward_s`` the gradients of weights take ``weight_s``, where a family runs them apart
     from those of inputs. Overlapped transfers are apart from both passes: ``forward_transfer_s``
     across the entry of the stage, ``backward_transfer_s`` across its exit. ``time_s`` is what it
-    takes at the pace of the pipeline.
+    takes at the pace of the pipeline; ``beside_s`` what its exchanges of experts add to that where
+    they have no other microbatch beside them.
     """
 
     layers: tuple[int, ...]
@@ -50,11 +51,13 @@ class Stage:
     weight_s: float = 0.0
     forward_transfer_s: float = 0.0
     backward_transfer_s: float = 0.0
+    beside_s: float = 0.0
 
     @property
     def blocking_s(self) -> float:
-        """What it takes with every transfer waited for."""
-        return self.forward_s + self.backward_s + self.forward_transfer_s + self.backward_transfer_s
+        """What it takes with every transfer and exchange waited for."""
+        transfers_s = self.forward_transfer_s + self.backward_transfer_s
+        return self.forward_s + self.backward_s + transfers_s + self.beside_s
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,8 +95,24 @@ RecomputeChoice = str
 # Sums of the same bytes in another order differ in the last bits; a need that exceeds the memory by
 # no more than that fits.
 ROUNDING = 1e-12
+# Modes that run the exchanges of experts again, or of every second block.
+AGAIN = frozenset({"full", "moe", "alternate"})
 # Slower levels make times without end.
 SLOWEST_BYTES_PER_S = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What reductions and gathers are cut into: bytes of parameters of a block, those of experts
+    among them, and its passes; the same bytes of the layer that starts a model, whose gradients are
+    the last and whose weights the first."""
+
+    parameter_bytes: float
+    expert_bytes: float
+    forward_s: float
+    backward_s: float
+    last_bytes: float
+    last_expert_bytes: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +121,8 @@ class PlacementProblem:
 
     A layer has ``parameter_bytes`` / ``sent_bytes`` parameters. Without ``hbm_bytes_per_s`` the
     optimizer's step takes no time; ``optimizer_traffic_bytes`` are the HBM bytes that it moves for
-    a parameter. ``sgd_state`` is held with SGD where that would be another optimizer: a lever of a
+    a parameter, ``zeroed_bytes`` those of its gradient that are set to zero before a step.
+    ``sgd_state`` is held with SGD where that would be another optimizer: a lever of a
     shortage.
     """
 
@@ -121,6 +138,7 @@ class PlacementProblem:
     sent_bytes: float = 2.0
     hbm_bytes_per_s: float | None = None
     optimizer_traffic_bytes: float = 0.0
+    zeroed_bytes: float = 0.0
     reserve_bytes: float = 0.0
     scatter_gather: bool = False
     headroom: float = 0.0
@@ -175,20 +193,21 @@ class PlacementProblem:
             "tensor", f"width {width} is missing", f"given are {[g.width for g in self.graphs]}"
         )
 
-    def reduced_layer(self, width: int) -> tuple[float, float, float]:
-        """w_l and b_l of the layers in which a reduction is counted, and the experts among w_l: a
-        block, or the mean of all layers."""
-        layers = self.graph(width).layers
-        block = next((layer for layer in layers if layer.block), None)
-        if block is not None:
-            return block.parameter_bytes, block.backward_s, block.expert_bytes
-        amounts = [
-            (layer.parameter_bytes, layer.backward_s, layer.expert_bytes) for layer in layers
-        ]
-        weights, behind_s, experts = (
-            sum(values) / len(layers) for values in zip(*amounts, strict=True)
+    def piece(self, width: int) -> Piece:
+        """The layers in which a reduction is counted: a block, or the mean of all layers."""
+        graph = self.graph(width)
+        block = next((layer for layer in graph.layers if layer.block), None)
+        counted = graph.layers if block is None else (block,)
+        last = max(
+            (graph.layers[place] for place in graph.starts), key=lambda la: la.parameter_bytes
         )
-        return weights, behind_s, experts
+        forward_s, backward_s, parameters, experts = (
+            sum(getattr(layer, name) for layer in counted) / len(counted)
+            for name in ("forward_s", "backward_s", "parameter_bytes", "expert_bytes")
+        )
+        return Piece(
+            parameters, experts, forward_s, backward_s, last.parameter_bytes, last.expert_bytes
+        )
 
     def at_zero(self, zero: int) -> "PlacementProblem":
         """The problem at a stage of ZeRO."""
@@ -241,6 +260,11 @@ class PlacementProblem:
         )
 
     @property
+    def runs_exchanges_beside(self) -> bool:
+        """Whether exchanges of experts run behind another microbatch."""
+        return self.rules.exchange_beside and self.sharing.expert > 1
+
+    @property
     def gathers_pairs(self) -> bool:
         """Whether two layers in a row are held whole at once; beside experts that ranks shard
         one is counted."""
@@ -261,6 +285,8 @@ class PlacementProblem:
         if last and not self.rules.last_stage_recomputes:
             return ("none",)
         modes = self.rules.modes if self.recompute == "best" else (self.recompute,)
+        if self.runs_exchanges_beside:
+            modes = tuple(mode for mode in modes if AGAIN.isdisjoint(mode.split("+")))
         return (
             tuple(mode for mode in modes if mode == "none")
             if family is not None and family.split

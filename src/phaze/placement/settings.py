@@ -82,10 +82,15 @@ def stack_rules(
         end="first" if first else "slowest",
         zeros=ZEROS,
         link_bytes_per_s=link if published or (first and len(cluster.levels) == 1) else None,
-        hidden=stack.hidden_synchronisation,
-        reduction="layers" if stack.synchronisation == "layers" else "share",
+        reduction_cost=stack.overlap.reduction.cost,
+        gather_cost=stack.overlap.gather.cost,
+        sharded_cost=stack.overlap.fully_sharded.cost,
+        bucket=stack.overlap.reduction.bucket,
+        norm=stack.clips_gradients,
+        host_s=stack.overlap.step_host,
         piece_start_s=LAUNCHES_A_CHUNK * stack.host_s,
-        overlapped_transfers=stack.overlap_p2p,
+        overlapped_transfers=stack.overlap.transfers.runs,
+        exchange_beside=stack.overlap.exchange.runs,
         gradient_wire=stack.gradient_wire_bytes / 2.0,
         prefetch=stack.prefetch,
     )
@@ -150,19 +155,21 @@ def stack_problem(
     if graphs and not rules.plain_layers:
         rules = replace(rules, modes=(*rules.modes[:-1], *graphs[0].option_names, rules.modes[-1]))
     plain = optimizer != stack.optimizer == "sgd"
+    state = stack_state(precision, optimizer, stack)
     return PlacementProblem(
         rules=rules,
         devices=job.devices,
         hbm_bytes=hbm[0],
         microbatches=microbatches,
         recompute=job.recompute,
-        state=stack_state(precision, optimizer, stack),
+        state=state,
         cluster=cluster,
         graphs=tuple(_plain(graph) if rules.plain_layers else graph for graph in graphs),
         zero=job.zero,
         sent_bytes=sent_bytes(precision),
         hbm_bytes_per_s=hbm[1],
         optimizer_traffic_bytes=update_bytes(stack, precision, optimizer),
+        zeroed_bytes=state.gradient if stack.zeroes_gradients else 0.0,
         reserve_bytes=stack.reserve_bytes,
         scatter_gather=stack.scatter_gather,
         headroom=job.headroom,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from phaze.cost.network_prices import NetworkPrices
 from phaze.pipeline.family import Family
 from phaze.placement import depth_kernels
-from phaze.placement.batch_end import collected_s, step_s, synchronisation_s
+from phaze.placement.batch_end import collected_s, norm_s, step_s, synchronisation_s
 from phaze.placement.layout import Shape
 from phaze.placement.prepared_width import (
     Width,
@@ -267,7 +267,7 @@ def shared_members(case: WidthCase, shape: Shape) -> tuple[tuple[int, ...], ...]
     )
 
 
-def timed_table(case: WidthCase, shape: Shape) -> StageTable:
+def _waited_table(case: WidthCase, shape: Shape) -> StageTable:
     """The stages with what is exposed of ZeRO's collectives where each layer hides its own; as they
     are elsewhere."""
     problem, width, table = case.problem, case.width, case.table_at(shape.data)
@@ -275,11 +275,11 @@ def timed_table(case: WidthCase, shape: Shape) -> StageTable:
         return table
 
     def waited() -> StageTable:
-        cut_sets, again_s, hidden = width.cut_sets, width.saved.again_s, problem.rules.hidden
+        cut_sets, again_s, cost = width.cut_sets, width.saved.again_s, problem.rules.sharded_cost
         ahead, behind = _collected_s(case, shape)
         back_s = cut_sets.backward_s[:, None] + again_s
-        ahead_s = np.maximum((1 - hidden) * ahead, ahead - cut_sets.forward_s)
-        behind_s = np.maximum((1 - hidden) * behind[:, None], behind[:, None] - back_s)
+        ahead_s = np.maximum(cost * ahead, ahead - cut_sets.forward_s)
+        behind_s = np.maximum(cost * behind[:, None], behind[:, None] - back_s)
         tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
         forward = inside(cut_sets, ahead_s)
         backward = np.stack([inside(cut_sets, column) for column in behind_s.T], axis=1)
@@ -291,11 +291,42 @@ def timed_table(case: WidthCase, shape: Shape) -> StageTable:
     return case.remembered(("timed", shared_members(case, shape)), waited)
 
 
+def beside_s(case: WidthCase) -> Floats:
+    """What exchanges of experts add to every stage of the table with no other microbatch beside
+    them; empty where they run beside none."""
+    if not case.problem.runs_exchanges_beside:
+        return np.empty(0)
+
+    def of_stages() -> Floats:
+        layers, table = case.width.graph.layers, case.table
+        within = inside(case.width.cut_sets, np.array([layer.beside_s for layer in layers]))
+        tops = np.repeat(np.arange(len(table.start) - 1), np.diff(table.start))
+        return np.asarray(within[tops] - within[table.rest])
+
+    return case.remembered(("beside",), of_stages)
+
+
+def alone_share(case: WidthCase, shape: Shape) -> float:
+    """The share of passes whose exchanges have no other microbatch beside them."""
+    rounds = case.problem.rounds(shape.data)
+    return case.problem.rules.alone_share(case.family, rounds, shape.stages)
+
+
+def timed_table(case: WidthCase, shape: Shape) -> StageTable:
+    """The stages as a shape times them: with what is exposed of ZeRO's collectives, and of
+    exchanges of experts at the pace of the pipeline."""
+    table, added = _waited_table(case, shape), beside_s(case)
+    if not len(added):
+        return table
+    more = alone_share(case, shape) * added
+    return table._replace(backward_s=table.backward_s + more[:, None])
+
+
 def least_seconds(case: WidthCase, gathered: Gathered) -> float:
     """C: all layers, and what is exposed of their collectives, whose sums are rounded apart from
     those of stages."""
     waits = float(gathered[0][-1] + gathered[1][-1]) if len(gathered[0]) else 0.0
-    return (case.width.seconds + (1 - case.problem.rules.hidden) * waits) * (1 - ROUNDING)
+    return (case.width.seconds + case.problem.rules.sharded_cost * waits) * (1 - ROUNDING)
 
 
 def least_fill(case: WidthCase, stages: int) -> float:
@@ -318,7 +349,8 @@ def end_s(
     exposed = synchronisation_s(
         case.problem, shape, case.prices, sizes_bytes, experts_bytes=experts_bytes
     )
-    return exposed + step_s(case.problem, shape, sizes_bytes, experts_bytes)
+    agreed = norm_s(case.problem, shape, case.prices)
+    return exposed + step_s(case.problem, shape, sizes_bytes, experts_bytes) + agreed
 
 
 def least_end(case: WidthCase, shape: Shape) -> float:

@@ -86,7 +86,7 @@ class OpenPlacement:
     ) -> None:
         self.problem, self.zeros = problem, zeros
         self.prices = NetworkPrices(problem.cluster) if prices is None else prices
-        self._problems = [problem.at_zero(zero) for zero in needed_zeros(zeros)]
+        self._problems = [problem.at_zero(zero) for zero in sorted(zeros)]
         widths = (prepared(problem, graph, self.prices) for graph in problem.graphs)
         self._widths = [width for width in widths if width.depth]
         self._many = sum(len(w.cut_sets.size) ** 2 / 2 for w in self._widths) > MANY_STAGES
@@ -188,12 +188,6 @@ class OpenPlacement:
                 cases = cases_of(at_stage, width, self._labelled(at_stage), self.prices)
                 best = label_solver.best_by_labels(cases, best, below_s)
         return best
-
-
-def needed_zeros(zeros: Sequence[int]) -> tuple[int, ...]:
-    """The stages of ZeRO that may be the fastest: stage 1 needs no more memory than 0, and its step
-    no more time."""
-    return tuple(zero for zero in sorted(zeros) if zero != 0 or 1 not in zeros)
 
 
 def _shape_of(solution: BottleneckPlan) -> Shape:

@@ -16,7 +16,8 @@ class StageSums:
     """What a stage adds up to, apart from its place in a plan; ``waiting_s`` is what edges that
     arrive inside it add to its passes. ``layer_bytes`` and ``layer_experts`` are parameters by
     layer, and experts among them, ``layer_s`` the seconds of each forward and backward, with what
-    it runs again, ``layer_frozen`` its weights that are not trained."""
+    it runs again, ``layer_frozen`` its weights that are not trained. ``beside_s``: what its exchanges of experts add
+    with no other microbatch beside them."""
 
     forward_s: float
     backward_s: float
@@ -32,6 +33,7 @@ class StageSums:
     layer_s: tuple[tuple[float, float], ...]
     layer_frozen: tuple[Frozen, ...] = ()
     frozen: FrozenSums = NO_FROZEN_SUMS
+    beside_s: float = 0.0
 
     @property
     def expert_bytes(self) -> float:

@@ -132,6 +132,7 @@ def sums_of(
         layer_s=tuple(layer_s),
         layer_frozen=frozen,
         frozen=frozen_sums(frozen, has_experts, problem.gathers_pairs),
+        beside_s=sum(la.beside_s for la in layers) if problem.runs_exchanges_beside else 0.0,
     )
 
 

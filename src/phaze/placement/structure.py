@@ -8,7 +8,7 @@ from phaze.errors import InputError
 from phaze.pipeline.family import Family
 from phaze.placement.layers import LayerGraph
 from phaze.placement.layout import Shape
-from phaze.placement.problem import PlacementProblem
+from phaze.placement.problem import AGAIN, PlacementProblem
 from phaze.placement.rules import Mode
 
 
@@ -101,6 +101,17 @@ def require_degrees(problem: PlacementProblem, shape: Shape, family: Family, dev
             f"{rounds}",
             "use 1, or another microbatch, batch, data or pipeline degree",
         )
+
+
+def require_exchanged_once(problem: PlacementProblem, cuts: Sequence[StageCut]) -> None:
+    """Refuse modes that run exchanges of experts again where they run behind another microbatch."""
+    for cut in cuts if problem.runs_exchanges_beside else ():
+        if not AGAIN.isdisjoint(cut.mode.split("+")):
+            raise InputError(
+                "recompute",
+                f"'{cut.mode}' runs exchanges again, which run behind another microbatch",
+                "leave expert_overlap out, or recompute no experts",
+            )
 
 
 def require_modes(family: Family, cuts: Sequence[StageCut]) -> None:

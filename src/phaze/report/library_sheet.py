@@ -130,14 +130,14 @@ def _noted(notes: str | None) -> list[Section]:
 
 def stacks_sections(stacks: "Sequence[Stack]", notes: str | None = None) -> list[Section]:
     """Stacks; ``notes`` are those of a single one."""
-    columns = ("stack", "fusion", "optimizer", "host an op", "hidden sync", "state B")
+    columns = ("stack", "fusion", "optimizer", "host an op", "sync adds", "state B")
     rows = [
         (
             stack.name,
             stack.fusion,
             stack.optimizer,
             show(stack.host_s, "s"),
-            f"{stack.hidden_synchronisation:.0%}",
+            f"{stack.overlap.reduction.cost:.0%}",
             f"{stack.state_bytes:g}",
         )
         for stack in stacks

@@ -90,7 +90,7 @@ class Training:
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """A configuration of a model on a chip: which of its graphs (width, microbatch), whether it
-    recomputes, the stages of ZeRO that its plan may run at (:func:`zero_groups`), and how many of
+    recomputes, the stages of ZeRO that its plan may run at, and how many of
     the ranks with the same weights shard state, 0: all of them."""
 
     graph: int
@@ -149,16 +149,6 @@ def on_all_devices(
     return total
 
 
-def zero_groups(zeros: Sequence[int]) -> list[tuple[int, ...]]:
-    """Stages of ZeRO that are searched together: stage 1 is never slower than 0, so 0 only counts
-    where it ties."""
-    together = (0, 1) if {0, 1} <= set(zeros) else ()
-    return [
-        *([together] if together else []),
-        *((zero,) for zero in sorted(zeros) if zero not in together),
-    ]
-
-
 def configurations_of(
     graphs: tuple[RankGraph, ...],
     recompute: tuple[RecomputeChoice, ...],
@@ -169,7 +159,9 @@ def configurations_of(
     state, in a fixed order."""
     return tuple(
         Configuration(*choices)
-        for choices in product(range(len(graphs)), recompute, zero_groups(zeros), shards)
+        for choices in product(
+            range(len(graphs)), recompute, [(zero,) for zero in sorted(zeros)], shards
+        )
     )
 
 

@@ -15,6 +15,7 @@ from pydantic import create_model, model_validator
 from phaze.documents import Document, Reader, check
 from phaze.files import is_path
 from phaze.hardware.library import load_stack, stack_keys
+from phaze.hardware.overlap import layered
 from phaze.hardware.stack import Stack, require_built, with_new_names
 from phaze.values import replace
 
@@ -35,7 +36,7 @@ class StackChanges(Document):
 
     def changes(self) -> Mapping[str, Any]:
         """The keys that are given."""
-        return self.model_dump(exclude_none=True)
+        return self.model_dump(exclude_none=True, exclude_unset=True)
 
 
 def _optional_keys() -> dict[str, Any]:
@@ -65,6 +66,6 @@ def changed_stack(text: str, table: StackChanges, reader: Reader) -> Stack:
     if not changes:
         return require_built(stack, text if is_path(text) else "")
     stated, _ = stack_keys(text, reader)
-    changed = check(Stack, {**stated, **changes}, "stack")
+    changed = check(Stack, layered(stated, changes), "stack")
     named = replace(changed, name=f"{stack.name} with other {', '.join(sorted(changes))}")
     return require_built(named, "stack")

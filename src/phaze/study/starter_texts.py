@@ -193,7 +193,7 @@ base = "megatron-core"               # what is not said here is as there: phaze 
 host_time = "8 us"                   # of the host for every operator that it launches
 fusion = "chains"                    # none, chains, elementwise or full: also epilogues of products
 attention = "fused"                  # or eager
-hidden_synchronisation = 0.8         # share of the gradient reduction behind the backward pass
+overlap = {{ reduction = {{ slows = 0.19 }} }}   # of the backward pass, by each second of it beside it
 # hides_tensor_collectives = true    # tensor-parallel collectives behind weight gradients
 # reserve = 1073741824               # bytes of memory for the runtime and its workspaces
 """

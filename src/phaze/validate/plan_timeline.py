@@ -22,6 +22,7 @@ from typing import Any
 from phaze.errors import InputError
 from phaze.evaluate.fixed import fixed_plan
 from phaze.evaluate.run_file import RunJob
+from phaze.hardware.overlap import hiding
 from phaze.placement.plan import Plan
 from phaze.validate.predicted_step import step_works, with_share
 from phaze.validate.profiler_trace import CORES
@@ -126,7 +127,7 @@ def fit_timeline(job: RunJob, line: PlanTimeline) -> RunFit:
 
     def planned(share: float, hidden: float | None = None) -> Plan:
         stack = with_share(works.setting, share)
-        stack = stack if hidden is None else replace(stack, hidden_synchronisation=hidden)
+        stack = stack if hidden is None else replace(stack, overlap=hiding(stack.overlap, hidden))
         return fixed_plan(replace(job, stack=stack))[1]
 
     share = bisected(lambda x: _passes_s(planned(x)), line.passes_s, LEAST_SHARE, 1.0)

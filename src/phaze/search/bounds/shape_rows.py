@@ -7,7 +7,7 @@ once for a graph, for sizes w of a largest stage:
     rounds     m = ceil(M / d)
     moves      2 sum over boundaries of the transfer of the smallest cut, at the level that the
                boundary crosses
-    waits      (1 - h) sum over layers of ZeRO's collectives of a microbatch
+    waits      the cost of the sum over layers of ZeRO's collectives of a microbatch
                z = 2, 3
     ends       what is exposed of sync_d(w), by which no chip gets less
 
@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.pipeline.family import Family
-from phaze.placement.batch_end import collected_s
-from phaze.placement.batch_end import least_synchronisation_s as synchronisation_s
+from phaze.placement.batch_end import collected_s, synchronisation_s
 from phaze.placement.layout import Shape, boundary_levels_of
 from phaze.placement.prepared_width import Width, starts_s
 from phaze.placement.problem import PlacementProblem
@@ -173,18 +172,19 @@ def _ends(
     ends_s, waits_s = np.zeros((len(met), len(sizes_bytes))), np.zeros(len(met))
     for member, shape in met.values():
         if mixed is None:
-            ends_s[member] = synchronisation_s(problem, shape, task.prices, sizes_bytes)
+            ends_s[member] = synchronisation_s(problem, shape, task.prices, sizes_bytes, least=True)
         else:
             bytes_by_stage = mixed.parameter_bytes, mixed.expert_bytes
             ends_s[member] = mixed.least(
-                synchronisation_s(problem, shape, task.prices, *bytes_by_stage), sizes_bytes
+                synchronisation_s(problem, shape, task.prices, *bytes_by_stage, least=True),
+                sizes_bytes,
             )
         if problem.zero >= 2:
             ahead_s, behind_s = collected_s(problem, shape, task.prices, *kinds.T)
-            waits_s[member] = (1 - problem.rules.hidden) * float(
+            waits_s[member] = problem.rules.sharded_cost * float(
                 ((ahead_s + behind_s) * counts).sum()
             )
-    return Ends(ends_s, waits_s)
+    return Ends(ends_s + problem.rules.host_s, waits_s)
 
 
 def shape_rows_of(

@@ -59,7 +59,7 @@ from phaze.search.bounds.shape_rows import ShapeRows, all_degrees, chunk_seconds
 from phaze.search.bounds.stage_sizes import first_bytes, priced_sizes, reached_bytes, stage_sizes
 from phaze.search.problem import pattern_of
 from phaze.search.rank_graph import RankGraph
-from phaze.search.task import Configuration, ModelTask, zero_groups
+from phaze.search.task import Configuration, ModelTask
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -163,12 +163,8 @@ class ShapeTerms:
         if self.first is not None:
             sizes = np.full(classes, self.first)
         size_places = np.searchsorted(self.rows.sizes_bytes, sizes * (1 + 1e-12), side="right") - 1
-        traffic = (
-            self._stepped(sizes, size_places)
-            / self.problem.sent_bytes
-            * self.problem.optimizer_traffic_bytes
-        )
-        share = self._shared(degrees.replicas)
+        problem, share = self.problem, self._shared(degrees.replicas)
+        stepped = self._stepped(sizes, size_places) / problem.sent_bytes
         some = np.flatnonzero(fills >= 0)
         rows = np.empty((len(some), PLAIN + 2 * classes))
         sums = fills[some]
@@ -187,7 +183,13 @@ class ShapeTerms:
         rows[:, PLAIN : PLAIN + classes] = (
             ends.ends_s[degrees.members[some][:, None], size_places] + tied_s[:, None]
         )
-        rows[:, PLAIN + classes :] = traffic / share[some, None]
+        traffic, cleared = problem.optimizer_traffic_bytes, problem.zeroed_bytes
+        if problem.zero < 2:
+            rows[:, PLAIN + classes :] = (
+                stepped * traffic / share[some, None] + sizes / problem.sent_bytes * cleared
+            )
+        else:
+            rows[:, PLAIN + classes :] = stepped * (traffic + cleared) / share[some, None]
         # Replicas of equal laps whose boundaries cross the same levels count as one.
         marks = np.stack([degrees.rounds[some], degrees.pattern[some]])
         turns = np.flatnonzero((np.diff(marks, prepend=-1) != 0).any(axis=0))
@@ -353,7 +355,7 @@ def _repeated(graph: RankGraph, problem: PlacementProblem) -> Floats:
 def tables_of(task: ModelTask, configuration: Configuration, hbm_bytes: float) -> ShapeTables:
     """The tables of a configuration and a memory; what does not depend on both is made once for all
     that share it."""
-    zeros = tuple(max(group) for group in zero_groups(task.training.zeros))
+    zeros = tuple(sorted(task.training.zeros))
     graph, problem = task.graphs[configuration.graph], pattern_of(task, configuration, hbm_bytes)
     place, shared = configuration.graph, (configuration.graph, configuration.shard)
     width = task.memo.take(
