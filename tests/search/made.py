@@ -22,13 +22,14 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
+from phaze.options.values import Kind
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.rules import ICML24
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import Evaluated
-from phaze.search.objective import Kind, Objective, Scale
+from phaze.search.objective import Objective, Scale
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import RankGraph, rank_graph, rank_graph_of
 from phaze.search.rates import chip_rates

@@ -12,10 +12,11 @@ from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Pipeline, ScheduleRule, StageRule, Synchronisation
+from phaze.options.values import Kind
 from phaze.pipeline.names import PipelineFamily
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
-from phaze.search.objective import Kind, Objective
+from phaze.search.objective import Objective
 from phaze.search.rank_graph import rank_graph
 from phaze.search.task import ModelTask, SearchJob, Training, task_of
 from phaze.values import replace

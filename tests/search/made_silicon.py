@@ -4,7 +4,8 @@ apart."""
 from dataclasses import replace
 from typing import Any
 
-from phaze.search.objective import Kind, Objective
+from phaze.options.values import Kind
+from phaze.search.objective import Objective
 from phaze.search.space import Space
 from phaze.search.spaces import space_in
 from phaze.search.task import ModelTask, SearchJob

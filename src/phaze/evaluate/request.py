@@ -33,13 +33,12 @@ from phaze.hardware.formats import known_precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
 from phaze.options.arguments import share
+from phaze.options.parallel import MICROBATCHES
 from phaze.options.values import AttentionChoice
 from phaze.placement.job import PlacementJob
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS
 
-MOST_MICROBATCH = 16
-"""Tried where nothing is said; larger ones are named by --microbatch."""
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
 
 
@@ -91,10 +90,8 @@ def sequences_of(batch: units.Batch, sequence: int, where: str) -> int:
 
 
 def usual_microbatches(batch: int) -> tuple[int, ...]:
-    """Powers of two that divide the batch."""
-    return tuple(
-        size for size in (1, 2, 4, 8, MOST_MICROBATCH) if size <= batch and batch % size == 0
-    )
+    """Those that are tried where none are given, and divide the batch."""
+    return tuple(size for size in MICROBATCHES if size <= batch and batch % size == 0)
 
 
 def attentions_of(requested: str | None, stack: Stack, where: str) -> tuple[Attention, ...]:

@@ -4,7 +4,6 @@ objective, a gap."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, links_words, same_links
 from phaze.hardware.formats import Precision, require_format
 from phaze.hardware.stack import Optimizer
+from phaze.options.values import RuleName
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import Rules
@@ -27,8 +27,6 @@ from phaze.search.objective import Objective
 from phaze.search.rank_graph import RankGraph, graph_on
 from phaze.search.space import Space
 from phaze.values import replace
-
-SettingName = Literal["icml24", "cluster"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +210,7 @@ class SearchJob:
     baseline: Chip | None = None
     cluster: Cluster | None = None
     budget: Budget | None = None
-    rules: SettingName = "icml24"
+    rules: RuleName = "icml24"
 
     def cluster_on(self, chip: Chip) -> Cluster | None:
         """The cluster of the answer; where links are an axis, its innermost level is as fast as the

@@ -79,7 +79,7 @@ def _graphs(
         )
     points = _points(study, table, supply.facts, origin)
     points_left = _available(points, supply.prepare(points, watch), table)
-    degrees = degrees_of(study.training)
+    degrees = degrees_of(study)
     if degrees[:2] != ([1], [1]):
         return _shared_graphs(supply, points_left, degrees)
     if isinstance(supply, ModuleSupply):
