@@ -47,11 +47,7 @@ def silicon_job(
 ) -> SearchJob:
     """A search of it, with the constants that its chips have."""
     memories = space.memories or ()
-    constants = [task.training.setting(space.base).constants for task in tasks]
-    own = tuple(
-        replace(task, training=replace(task.training, constants=one))
-        for task, one in zip(tasks, constants, strict=True)
-    )
+    own = tuple(replace(task, constants=task.setting(space.base).constants) for task in tasks)
     return SearchJob(
         "made", own, space, memories, Objective(kind, baseline="h100"), gap, "made", round_size=2
     )

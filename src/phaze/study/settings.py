@@ -30,20 +30,22 @@ from phaze.graph.split_context import Way
 from phaze.graph.supply.point import RankPoint
 from phaze.graph.supply.supply import Bundled
 from phaze.graph.zoo import check_sequence, entry_of
+from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
 from phaze.options.key_fields import rule_default
 from phaze.pipeline.families import SPLIT_FAMILIES
+from phaze.placement.job import TrainingJob
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS, Rules
-from phaze.placement.settings import require_levels, stack_rules
+from phaze.placement.settings import job_rules, require_levels, stack_rules
 from phaze.schedule.rules import RULE
 from phaze.search.rank_graph import block_model, rank_graph
 from phaze.search.space import Space
-from phaze.search.task import ModelTask, Training, task_of
+from phaze.search.task import ModelTask, task_of
 from phaze.study.network import changed_cluster, states_links
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 from phaze.study.stack import changed_stack
@@ -183,7 +185,7 @@ def _shards(study: StudyFile, stack: Stack, rules: Rules, devices: int) -> tuple
     return shards
 
 
-def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
+def training_of(study: StudyFile, space: Space, reader: Reader) -> TrainingJob:
     """The job that all models of a study have in common: what it says, and else what its setting
     has."""
     table, cluster = study.training, _cluster(study, space, reader)
@@ -214,18 +216,24 @@ def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
         space.base.host_bytes_per_s,
     )
     devices = _devices(study) or cluster.devices
-    return Training(
+    return TrainingJob(
+        machine,
         devices,
         stated_batch(batch_of(study)),
         table.optimizer or stack.optimizer,
-        machine,
-        Setting(space.base, cluster, stack, machine.basis, precision=precision).constants,
-        precision=precision,
-        zeros=_zeros(study),
+        _zeros(study),
         chunks=_chunks(table, stack),
         headroom=usual(study, "training.headroom") if table.headroom is None else table.headroom,
         shards=_shards(study, stack, stack_rules(stack, cluster), devices),
     )
+
+
+def constants_on(job: TrainingJob, chip: Chip) -> Constants:
+    """What a chip reaches of its peaks in a job."""
+    machine = job.machine
+    return Setting(
+        chip, machine.cluster, machine.stack, machine.basis, precision=machine.precision
+    ).constants
 
 
 def stated_batch(batch: Batch) -> int:
@@ -379,9 +387,14 @@ def _ranks(model: Model) -> int:
 
 
 def model_task(
-    table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader
+    table: ModelTable,
+    study: StudyFile,
+    job: TrainingJob,
+    constants: Constants,
+    where: str,
+    reader: Reader,
 ) -> ModelTask:
-    """One model of a study."""
+    """One model of a study; ``constants`` are those of the space's chips."""
     traced = _models(table, study, job.machine.stack, reader, where)
     job = replace(job, batch=sequences_of(batch_of(study), traced[0].sequence, "training.batch"))
     models = [
@@ -393,6 +406,7 @@ def model_task(
         )
     models = [block_model(model) for model in models] if table.part == "block" else models
     graphs = [
-        rank_graph(model, job.machine, selective="selective" in job.rules.modes) for model in models
+        rank_graph(model, job.machine, selective="selective" in job_rules(job).modes)
+        for model in models
     ]
-    return task_of(table.name, table.weight, job, graphs, recompute_of(study))
+    return task_of(table.name, table.weight, job, constants, graphs, recompute_of(study))
