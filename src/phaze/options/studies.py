@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict
 
+from phaze.options.arguments import workers
 from phaze.options.jobs import CodeOptions, JobOptions, OwnModelOptions, PageOptions, TraceOptions
 from phaze.options.option import REQUIRED, ByRules, Option
 
@@ -69,7 +70,7 @@ class FolderOptions(TypedDict, total=False):
             python="Without it one that goes with the value.",
         ),
     ]
-    workers: Annotated[int, Option("Worker processes; 0: one for each core.", 1)]
+    workers: Annotated[int, Option("Worker processes; 0: one for each core.", 1, read=workers)]
     page: Annotated[
         bool, Option("Also write the page of the answer into its folder, as commands do.", False)
     ]

@@ -10,6 +10,7 @@ from phaze.view.library import RunEntry, read_document
 
 SHOWN = 10
 """Rows of the course that are listed: those of the last seconds."""
+# Marks of an axis beside its start.
 STEPS = 4
 HEADS = ("seconds", "best score", "lower bound", "gap", "evaluated", "pruned by a bound", "open")
 Row = dict[str, Any]
