@@ -105,12 +105,13 @@ class Part:
 
 def _scatter_drawing(section: Scatter) -> dict[str, Any]:
     across, up = section.x.scale(), section.y.scale()
+    height = HEIGHT // 2 if section.thin else HEIGHT
 
     def x(value: float) -> str:
         return f"{LEFT + across(value) * (WIDTH - LEFT - RIGHT):.1f}"
 
     def y(value: float) -> str:
-        return f"{HEIGHT - BOTTOM - up(value) * (HEIGHT - TOP - BOTTOM):.1f}"
+        return f"{height - BOTTOM - up(value) * (height - TOP - BOTTOM):.1f}"
 
     def span(region: Region) -> dict[str, str]:
         start, end = float(x(region.start)), float(x(region.end))
@@ -124,7 +125,7 @@ def _scatter_drawing(section: Scatter) -> dict[str, Any]:
         }
 
     return {
-        "size": (WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM),
+        "size": (WIDTH, height, LEFT, RIGHT, TOP, BOTTOM),
         "regions": [span(region) for region in section.regions],
         "ranges": [span(region) for region in section.ranges],
         "across": _ticks(section.x, x),

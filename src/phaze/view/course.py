@@ -66,7 +66,7 @@ def _standing(row: Row | None) -> Cards:
 
 def _time_axis(end_s: float) -> Axis:
     marks = [end_s * step / STEPS for step in range(STEPS + 1)]
-    return Axis("time since the start", 0.0, end_s, [(mark, show(mark, "s")) for mark in marks])
+    return Axis("time since the start", 0.0, end_s, [(mark, f"{digits(mark)} s") for mark in marks])
 
 
 def _value_axis(name: str, low: float, high: float, text: Any) -> Axis:
@@ -85,10 +85,13 @@ def _line(name: str, rows: list[Row], values: list[float | None], text: Any) -> 
 
 def _over_time(rows: list[Row], name: str, lines: list[Series], title: str, text: Any) -> Scatter:
     heights = [point.y for line in lines for point in line.points]
-    low = 0.0 if len(lines) == 1 else 0.98 * min(heights)
+    alone = len(lines) == 1
+    low = 0.0 if alone else 0.98 * min(heights)
     high = 1.02 * max(heights) or 1.0
     end_s = max(1.0, rows[-1]["seconds"])
-    return Scatter(_time_axis(end_s), _value_axis(name, low, high, text), lines, title=title)
+    return Scatter(
+        _time_axis(end_s), _value_axis(name, low, high, text), lines, title=title, thin=alone
+    )
 
 
 def _plots(rows: list[Row]) -> list[Section]:
