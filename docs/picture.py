@@ -74,7 +74,7 @@ HIGH = {
     "design": 1250,
     "sweep": 1150,
     "view": 620,
-    "live": 1150,
+    "live": 1420,
 }
 LONGEST_S, ROWS = 300.0, 1
 """How long a search under way is waited for, and the rows of its course that make a picture."""
