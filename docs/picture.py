@@ -69,7 +69,7 @@ PAGES = {
 NEEDS = {"design": ("front",), "view": ("plan", "sweep")}
 HIGH = {
     "plan": 1500,
-    "search": 1600,
+    "search": 1750,
     "front": 1250,
     "design": 1250,
     "sweep": 1150,
