@@ -98,6 +98,8 @@ class JobOptions(TypedDict, total=False):
             python="In a list 0 is all.",
             former="shards",
             read=shards,
+            of_plan="Hybrid sharding: how many of the context x data ranks with the same weights "
+            "shard ZeRO's state; default: all.",
             key="training.shard",
             value="ShardRanks",
             choices="ShardChoices",
@@ -111,6 +113,7 @@ class JobOptions(TypedDict, total=False):
                 "eager, fused (scores never leave the chip), or best of both; default: as "
                 "the stack runs it."
             ),
+            of_plan="Kind of attention; default: as the stack runs it, of a graph its own.",
             key="training.attention",
             value="Attention",
             choices="AttentionChoice",

@@ -84,17 +84,25 @@ def job_keys(required: Sequence[str], optional: Sequence[str]) -> list[KeyField]
     for name in (*required, *optional):
         option = job_options()[name]
         # The sentence of an option with choices speaks of several values.
-        description = "" if option.choices else option.description
-        unstated = REQUIRED if name in required else None
-        words = "" if name in required else option.default_words
-        fields.append(KeyField(name, option.value, unstated, description, words))
+        several = (option.description, option.default_words)
+        meaning, words = option.of_one if option.choices else several
+        stated = name in required
+        fields.append(
+            KeyField(
+                name, option.value, REQUIRED if stated else None, meaning, "" if stated else words
+            )
+        )
     return fields
 
 
 def plan_keys(*names: str) -> list[KeyField]:
     """The value of each option in a plan, and what holds where the plan does not state it."""
-    options = job_options()
-    return [KeyField(name, options[name].value, options[name].unstated) for name in names]
+    fields = []
+    for name in names:
+        option = job_options()[name]
+        meaning, words = option.of_one
+        fields.append(KeyField(name, option.value, option.unstated, meaning, words))
+    return fields
 
 
 def choice_keys(*names: str) -> list[KeyField]:

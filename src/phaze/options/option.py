@@ -58,6 +58,12 @@ class ByRules:
         return usual if usual == paper else f"{usual}, under rules icml24 {paper}"
 
 
+def _split(sentence: str) -> tuple[str, str]:
+    """A sentence without its default, and the words of that."""
+    meaning, _, default = sentence.partition("; default")
+    return meaning.rstrip(".") + ".", default.lstrip(":").strip().rstrip(".")
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One option: a sentence that states the unit and, where there is none to show, the default.
@@ -70,8 +76,8 @@ class Option:
     ``read`` reads its value where that does not follow from the type.
 
     In files (:mod:`.keys`) it is of the type ``value``, a name of :mod:`.values`; in a study, which
-    states what plans are chosen from, of the type ``choices`` where that is another. ``unstated``
-    holds for a plan without it.
+    states what plans are chosen from, of the type ``choices`` where that is another. ``of_plan`` is
+    the sentence where a file states it of one plan, ``unstated`` holds for a plan without it.
     """
 
     sentence: str
@@ -85,6 +91,7 @@ class Option:
     read: Reader | None = None
     value: str = ""
     choices: str = ""
+    of_plan: str = ""
     unstated: Any = REQUIRED
     rules: ByRules | None = None
 
@@ -97,7 +104,12 @@ class Option:
     @property
     def description(self) -> str:
         """Its sentence in the schema of a file, without the default."""
-        return self.text.partition("; default")[0].rstrip(".") + "."
+        return _split(self.text)[0]
+
+    @property
+    def of_one(self) -> tuple[str, str]:
+        """What it is of one plan, and what it is where the plan does not state it, in words."""
+        return _split(self.of_plan) if self.of_plan else (self.description, "")
 
     @property
     def default_words(self) -> str:
@@ -105,7 +117,7 @@ class Option:
         it."""
         if self.rules is not None and BY_RULES not in self.sentence:
             return self.rules.words
-        return self.text.partition("; default")[2].lstrip(":").strip().rstrip(".")
+        return _split(self.text)[1]
 
 
 @dataclass(frozen=True, slots=True)

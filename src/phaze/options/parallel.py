@@ -20,6 +20,7 @@ class ParallelOptions(TypedDict, total=False):
         Option(
             f"Microbatch sizes to try, such as 1,2,4; default {','.join(map(str, MICROBATCHES))}.",
             former="microbatches",
+            of_plan="Sequences in a microbatch.",
             value="Count",
             choices="Choices",
         ),
@@ -29,6 +30,7 @@ class ParallelOptions(TypedDict, total=False):
         Option(
             "Tensor-parallel degrees (TP) to try, such as 1,8; default: all that divide.",
             former="widths",
+            of_plan="Tensor-parallel degree (TP).",
             value="Count",
             choices="Choices",
         ),
@@ -39,6 +41,8 @@ class ParallelOptions(TypedDict, total=False):
             "Expert-parallel degrees (EP) to try, such as 1,8: ranks that experts are "
             "distributed over; default, "
             "for a mixture of experts, 1 and the powers of two that divide them.",
+            of_plan="Expert-parallel degree (EP), among the tensor x context x data ranks of a "
+            "stage.",
             key="training.expert",
             value="Count",
             choices="Choices",
@@ -53,6 +57,7 @@ class ParallelOptions(TypedDict, total=False):
             "split over; default 1, "
             "and from 32,768 tokens on 1, 2, 4, 8.",
             former="contexts",
+            of_plan="Context-parallel degree (CP); needs fused attention.",
             key="training.context",
             value="Count",
             choices="Choices",
@@ -67,6 +72,7 @@ class ParallelOptions(TypedDict, total=False):
             "several of them; default: "
             "the fastest.",
             former="ways",
+            of_plan="Context-parallel method.",
             read=names,
             key="training.context_way",
             value="Way",
@@ -98,6 +104,7 @@ class ParallelOptions(TypedDict, total=False):
                 "Virtual stages (VPP) to try in addition to 1, such as 2,4; default: all "
                 "that divide the blocks; 1: none."
             ),
+            of_plan="Virtual stages (VPP).",
             key="training.chunks",
             value="Count",
             choices="Choices",
@@ -110,6 +117,8 @@ class ParallelOptions(TypedDict, total=False):
             f"Pipeline families to allow, of those that the stack runs: {', '.join(NAMES)}, or "
             "best of them; default: all.",
             former="families",
+            of_plan="A pipeline family that the stack runs; default: 1F1B, with chunks "
+            "interleaved, GPipe under a stack without 1F1B.",
             read=names,
             key="training.family",
             value="PipelineFamily",

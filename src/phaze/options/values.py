@@ -47,9 +47,7 @@ Choices = Annotated[list[Count], Field(min_length=1)]
 ZeroStage = Annotated[int, Field(ge=0, le=3)]
 ZeroChoice = ZeroStage | Literal["best"]
 # Ranks that shard state; in a study a number of them, or all with the same weights.
-ShardRanks = Annotated[
-    int, Field(ge=2, description="ranks that shard state; without it all replicas")
-]
+ShardRanks = Annotated[int, Field(ge=2)]
 ShardChoices = Annotated[
     list[Annotated[int, Field(ge=2, le=2**24)] | Literal["all"]], Field(min_length=1)
 ]
