@@ -14,7 +14,7 @@ from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_stack
 from phaze.hardware.stack import Stack, StateBytes
 from phaze.pipeline.names import PipelineFamily
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.layers import PlacedLayer, RecomputeOption, layer_graph
 from phaze.placement.machine import Machine
 from phaze.placement.problem import PlacementProblem
@@ -212,8 +212,16 @@ def case_of(rng: np.random.Generator, chain: bool, mixed: bool = False) -> Case:
     if sum(layer.block for layer in layers) < 2:
         stack = replace(stack, families=("1f1b", *stack.families))
     families = families_of([placed], stack.families)
-    job = PlacementJob(
-        Machine(cluster, stack), devices, batch, "adam", zero, recompute, None, headroom, shard
+    job = TrainingJob(
+        Machine(cluster, stack),
+        devices,
+        batch,
+        "adam",
+        (zero,),
+        recompute,
+        None,
+        headroom,
+        (shard,),
     )
     problem = stack_problem(
         job, [placed], families, batch, (hbm, rate), Sharing(context, expert, shard=shard)

@@ -16,13 +16,13 @@ from phaze.evaluate.headroom import DeviceMemory
 from phaze.hardware.library import load_chip
 from phaze.report.drawings import Column, DesignParameter, DesignPlot
 from phaze.report.front_sheet import knee_of
+from phaze.report.lever_text import lever_rows
 from phaze.report.page.floor_plan import Box, cells, components_of, treemap
 from phaze.report.page.pipeline_timeline import MOST_EVENTS
 from phaze.report.page.plot_thinning import MOST, front, thinned
 from phaze.report.page.script_numbers import plot_numbers
 from phaze.report.page.search_page import search_page
 from phaze.report.plan_cards import fit_of
-from phaze.report.plan_text import lever_rows
 from phaze.units import show
 from tests.report.runs import CONTESTED_PLAN, HOSTILE, PLAN, explained, made_run, named, small_run
 from tests.search.made import traced_task
@@ -285,7 +285,7 @@ def test_a_plan_that_does_not_fit_says_what_would_help(
     short, text = json.loads(ran.out)["shortage"], (tmp_path / "plan.html").read_text()
     assert show(short["needed_bytes"], "B") in text
     assert "What would make it fit, each alone" in text
-    for name, words in lever_rows(short["levers"]):
+    for name, words in lever_rows(short["levers"], "given"):
         assert f"<dt>{name}</dt><dd>{words}</dd>" in text
 
 

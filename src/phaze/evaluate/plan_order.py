@@ -166,7 +166,7 @@ class _Planning:
         placement problems."""
 
         def examine(bound_s: float) -> Iterator[BoundedCandidate]:
-            zeros = (self.request.job.zero, *self.request.zeros)
+            zeros = self.request.job.zeros
             for index, candidate in enumerate(_problems(self.request, ranks, self.costed)):
                 placement = OpenPlacement(candidate.problem, zeros, self.prices)
                 place, memory_s = (ranks.number, index), placement.bound_s
@@ -219,7 +219,7 @@ def planned(request: PlanRequest, watch: Watch | None = None) -> PlannedChoice:
         *sorted(near, key=lambda pair: (pair[1].rank, pair[0])),
         *sorted(planning.short, key=lambda pair: (pair[1].rank, pair[0])),
     ]
-    bounded = sum(len(ranks.models) for ranks in every) * len(request.shards)
+    bounded = sum(len(ranks.models) for ranks in every) * len(request.job.shards)
     shown = tuple(candidate for _, candidate in order)
     return PlannedChoice(shown, bounded, len(planning.tried), planning.costed, planning.prices)
 
@@ -227,7 +227,7 @@ def planned(request: PlanRequest, watch: Watch | None = None) -> PlannedChoice:
 def _problems(request: PlanRequest, ranks: _Ranks, costed: CostedLayers) -> Iterator[Candidate]:
     """The placement problems of choices, but of those that another one beats."""
     _, microbatch, spread, _ = ranks.choice
-    requests = [request.sharded_over(ranks) for ranks in request.shards]
+    requests = [request.sharded_over(ranks) for ranks in request.job.shards]
     problems = [problem_of(requests[0], model, costed) for model in ranks.models]
     for model, first in unbeaten(list(zip(ranks.models, problems, strict=True))):
         yield Candidate(microbatch, spread, model, first, None)

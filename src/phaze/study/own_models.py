@@ -83,7 +83,7 @@ def _graphs(
         raise InputError(
             where, f"'{table.model}' is a built-in name", "give it as the model's name"
         )
-    degrees = degrees_of(study.training)
+    degrees = degrees_of(study)
     with supply.kept_open():
         points = _points(study, table, supply.facts, origin)
         points_left = _available(points, supply.prepare(points, watch), table)
