@@ -19,15 +19,15 @@ ELSEWHERE = {
 }
 # Terms of ownership are listed by the file that the section links to.
 LINKED = {"phaze.ownership/1": "src/phaze/hardware/presets/ownership/default.toml"}
-# Version 2 shares keys with version 1; a die has a chip, a study a stack, a profile the levels of a
-# cluster.
+# A file of version 1 has keys of the format that is described; a die has a chip, a study a stack, a
+# profile the levels of a cluster.
 SHARED = {
-    "phaze.chip/2": "phaze.chip/1",
-    "phaze.technology/2": "phaze.technology/1",
-    "phaze.space/2": "phaze.space/1",
-    "phaze.die/1": "phaze.chip/1",
-    "phaze.study/1": "phaze.stack/1",
-    "phaze.profile/1": "phaze.cluster/1",
+    "phaze.chip/1": ("phaze.chip/2",),
+    "phaze.technology/1": ("phaze.technology/2",),
+    "phaze.space/1": ("phaze.space/2",),
+    "phaze.die/1": ("phaze.chip/1", "phaze.chip/2"),
+    "phaze.study/1": ("phaze.stack/1",),
+    "phaze.profile/1": ("phaze.cluster/1",),
 }
 
 
@@ -54,7 +54,7 @@ def test_every_key_of_a_format_is_documented(name: str) -> None:
         (DOCS / page).read_text(encoding="utf-8") for page in ELSEWHERE.get(name, [])
     )
     assert text, name
-    text += _section(SHARED[name]) if name in SHARED else ""
+    text += "".join(_section(other) for other in SHARED.get(name, ()))
     text += (DOCS.parent / LINKED[name]).read_text(encoding="utf-8") if name in LINKED else ""
     known = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text)) | {
         "schema",

@@ -24,7 +24,7 @@ from phaze.report.page.script_numbers import plot_numbers
 from phaze.report.page.search_page import search_page
 from phaze.report.plan_cards import fit_of
 from phaze.units import show
-from tests.report.runs import HOSTILE, PLAN, explained, made_run, named, small_run
+from tests.report.runs import CONTESTED_PLAN, HOSTILE, PLAN, explained, made_run, named, small_run
 from tests.search.made import traced_task
 
 PARTS = (
@@ -331,7 +331,7 @@ def test_a_timeline_of_many_events_keeps_both_ends_and_says_what_it_skips(
 def test_every_plan_of_a_document_is_whole_on_its_page(
     phaze: Callable[..., Any], tmp_path: Path
 ) -> None:
-    ran = phaze(*PLAN.split(), "--json", "--html", tmp_path / "plan.html")
+    ran = phaze(*CONTESTED_PLAN.split(), "--json", "--html", tmp_path / "plan.html")
     plan, text = json.loads(ran.out), (tmp_path / "plan.html").read_text()
     numbers, shown = page_numbers(text), text.split("<script", maxsplit=1)[0]
     assert set(numbers["timelines"]) >= {"timeline", "timeline-a2", "timeline-thumb"}

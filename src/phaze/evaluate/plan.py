@@ -29,6 +29,9 @@ from phaze.placement.problem import PlacementProblem
 # So many of the best choices are distinguished; what could not be among them is not considered
 # closely.
 ALTERNATIVES_SHOWN = 5
+# A plan that takes more than so many times the best one is no alternative to it: to solve it
+# exactly would take most of the time of an answer.
+ALTERNATIVES_WITHIN = 1.5
 ModelAt = Callable[[int, int, bool, Attention], Model]
 Choosing = tuple[int, int, bool, Attention]
 # The rank of a choice under further degrees.

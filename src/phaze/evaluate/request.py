@@ -14,7 +14,9 @@ from phaze.evaluate.parallel_rank import (
     Parallel,
     fullest_rows,
     parallel_rank,
+    parallels,
     require_shared_out,
+    traces_of,
     usual_context_degrees,
     usual_expert_degrees,
 )
@@ -144,6 +146,17 @@ class Ranks:
             request, refused=tuple((points[point], str(failed[point])) for point in sorted(failed))
         )
 
+    def prepare_degrees(self, request: PlanRequest, watch: Watch) -> None:
+        """Have what the request's further degrees are made of at hand; what the model refuses is
+        refused again where it is asked for."""
+        points = [
+            traced
+            for choice in choices(request)
+            for parallel in parallels(choice[0], request.contexts, request.expert)
+            for traced in traces_of(self.point(choice), parallel)
+        ]
+        self.supply.prepare(list(dict.fromkeys(points)), watch)
+
 
 def _require_ranges(job: Job) -> None:
     for option, count in (("--devices", job.devices), ("--batch", job.batch)):
@@ -252,9 +265,11 @@ def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
         rows=job.rows,
         rank_at=ranks.at,
     )
-    request = ranks.prepared(request, watch)
-    if stack.stages != "icml24" and not job.shard:
-        request = _with_usual_degrees(request, job, ranks.length)
+    with supply.kept_open():
+        request = ranks.prepared(request, watch)
+        if stack.stages != "icml24" and not job.shard:
+            request = _with_usual_degrees(request, job, ranks.length)
+        ranks.prepare_degrees(request, watch)
     require_shared_out(job.rows, request.expert, "--imbalance")
     return request
 
