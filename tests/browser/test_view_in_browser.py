@@ -134,6 +134,12 @@ def test_a_search_under_way_is_watched(
     rows = [[text.partition(": ")[2] or text for text in row] for row in texts]
     assert rows[0] == ["2", "1.1", "1", "9.09 %", "9", "90", "1"], "what was unfolded stays so"
     assert [row[3] for row in rows] == ["9.09 %", "20 %", "-"]
+    page.locator("summary").focus()
+    page.locator("svg.chart circle").first.hover()
+    course(served, [[0.5, None, 0.9, 0, 10, 0, 90], [1.0, 1.25, 1.0, 3, 60, 0, 37]])
+    page.locator(".card .big", has_text="37").wait_for()
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY", "focus stays"
+    assert "best score after" in page.locator(".say").first.inner_text(), "what was said stays"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert found.faults == []
     source = axe_source()

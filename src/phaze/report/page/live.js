@@ -13,14 +13,22 @@ const renewed = (page) => {
   });
   return true;
 };
-// Sections that differ are replaced; what was unfolded stays so.
+// Sections that differ are replaced; what was unfolded, said or in focus stays so.
+const reached = "summary,a,button,[tabindex]";
 const replaced = (page) => {
   const main = document.querySelector("main"), next = page.querySelector("main");
-  const open = [...main.querySelectorAll("details")].map((folded) => folded.open);
-  next.querySelectorAll("details").forEach((folded, at) => { folded.open = Boolean(open[at]); });
+  const focus = [...main.querySelectorAll(reached)].indexOf(document.activeElement);
+  const kept = (kind, take) => {
+    const old = [...main.querySelectorAll(kind)];
+    next.querySelectorAll(kind).forEach((part, at) => { if (old[at]) take(part, old[at]); });
+  };
+  kept("details", (part, old) => { part.open = old.open; });
+  kept(".say", (part, old) => { part.textContent = old.textContent; });
   const old = [...main.children], fresh = [...next.children];
-  if (old.length !== fresh.length) { main.replaceChildren(...fresh); return; }
-  old.forEach((section, at) => { if (section.outerHTML !== fresh[at].outerHTML) section.replaceWith(fresh[at]); });
+  if (old.length !== fresh.length) main.replaceChildren(...fresh);
+  else old.forEach((section, at) => { if (section.outerHTML !== fresh[at].outerHTML) section.replaceWith(fresh[at]); });
+  const there = focus < 0 ? null : main.querySelectorAll(reached)[focus];
+  if (there && there !== document.activeElement) there.focus({ preventScroll: true });
 };
 const refresh = async () => {
   try {
