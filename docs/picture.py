@@ -69,12 +69,12 @@ PAGES = {
 NEEDS = {"design": ("front",), "view": ("plan", "sweep")}
 HIGH = {
     "plan": 1500,
-    "search": 1600,
+    "search": 1750,
     "front": 1250,
     "design": 1250,
     "sweep": 1150,
     "view": 620,
-    "live": 1150,
+    "live": 1420,
 }
 LONGEST_S, ROWS = 300.0, 1
 """How long a search under way is waited for, and the rows of its course that make a picture."""

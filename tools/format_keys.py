@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from phaze.cli.schema import formats
+from phaze.options.key_fields import UNSTATED
 
 PAGE = Path(__file__).parents[1] / "docs" / "keys.md"
 HEAD = """# Every key of every file
@@ -102,20 +103,21 @@ def key_rows(
     for key, field in schema["properties"].items():
         if key == "schema":
             continue
-        default = (
-            "required" if key in schema.get("required", ()) else _default(field.get("default"))
-        )
-        yield f"{prefix}{key}", value_words(field, tables), default, _meaning(field, tables)
+        default = "required" if key in schema.get("required", ()) else _default(field)
+        yield f"{prefix}{key}", value_words(field, tables), default, meaning(field, tables)
         for between, table in _inner(field, tables):
             yield from key_rows(table, tables, f"{prefix}{key}{between}.")
 
 
-def _default(stated: Any) -> str:
-    """A default as a file would state it; nothing where it follows from something else."""
-    return "" if stated is None or isinstance(stated, dict) else f"`{json.dumps(stated)}`"
+def _default(field: Schema) -> str:
+    """A default as a file would state it; in words where it follows from something else."""
+    stated = field.get("default")
+    if stated is None or isinstance(stated, dict):
+        return str(field.get(UNSTATED, ""))
+    return f"`{json.dumps(stated)}`"
 
 
-def _meaning(field: Schema, tables: Schema) -> str:
+def meaning(field: Schema, tables: Schema) -> str:
     """The sentence of a key, where its schema has one."""
     text = str(field.get("description", ""))
     of_type = text == value_words(field, tables) or text.startswith("a number in")

@@ -25,7 +25,9 @@ def _line(field: KeyField) -> str:
         return f"    {field.name}: {kind}"
     if field.unstated is None:
         return f"    {field.name}: {kind} | None = None"
-    unstated = f'"{field.unstated}"' if isinstance(field.unstated, str) else str(field.unstated)
+    # What a stub says of a list is that there is a default.
+    plain = str(field.unstated) if not isinstance(field.unstated, list) else "..."
+    unstated = f'"{field.unstated}"' if isinstance(field.unstated, str) else plain
     return f"    {field.name}: {kind} = {unstated}"
 
 

@@ -86,8 +86,7 @@ def more_software(job: SearchJob, factor: float) -> SearchJob:
         found = on_machine(
             task, replace(machine, stack=replace(machine.stack, software_share=shares))
         )
-        constants = found.training.setting(job.space.base).constants
-        return replace(found, training=replace(found.training, constants=constants))
+        return replace(found, constants=found.setting(job.space.base).constants)
 
     return replace(job, models=tuple(on(task) for task in job.models))
 

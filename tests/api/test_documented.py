@@ -16,39 +16,11 @@ NAMES = sorted(name for name in phaze.__all__ if name != "__version__")
 LONG = ("front", "sweep")
 # Values that functions return, and what they can do: part of the reference too.
 VALUES = ("Planned", "Searched", "Fronted", "Swept", "Compared")
-# Words of a parameter's description that need a unit, and the units.
-MEASURED = {
-    "time": "seconds",
-    "gap": "%|exact|relative gap",
-    "headroom": "%",
-    "batch": "sequences",
-    "sequence": "tokens",
-}
 
 
 def _function(name: str) -> Callable[..., Any]:
     found: Callable[..., Any] = getattr(api, name)
     return found
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_parameter_is_documented(name: str) -> None:
-    function = _function(name)
-    told = re.findall(
-        r"^        (\w+): ",
-        inspect.cleandoc(function.__doc__ or "").replace("\n    ", "\n        "),
-        re.M,
-    )
-    assert [one for one in inspect.signature(function).parameters if one not in told] == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_parameter_that_is_a_quantity_states_its_unit(name: str) -> None:
-    text = inspect.getdoc(_function(name)) or ""
-    for parameter, unit in MEASURED.items():
-        if parameter in inspect.signature(_function(name)).parameters:
-            (told,) = re.findall(rf"^    {parameter}: (.*(?:\n        .*)*)", text, re.M)
-            assert re.search(unit, told, re.IGNORECASE), f"{parameter}: {told}"
 
 
 @pytest.mark.parametrize("name", [*VALUES, "Space"])

@@ -32,12 +32,19 @@ GPT = "hidden=1024,layers=2,heads=16,vocabulary=512,sequence=64"
 PRODUCT = {"gemm": "64x64x64", "chip": "h100"}
 LAYER = {"model": "bert-large", "chip": "tpu-v4"}
 QUESTION = {"study": "study.toml"}
-OF_STUDY: dict[str, Any] = {
-    "study": "nothing.toml", "model": {"model": ["bert-larg"]}, "settings": ["training.batch"],
-    "rules": "law",
+# What an option of a name cannot be, whichever command has it.
+BY_NAME: dict[str, Any] = {
+    "model": "llama9", "chip": "h900", "cluster": "moon", "stack": "none-such", "batch": "few",
+    "sequence": "long", "tensor": "0", "microbatch": "0", "context": "0", "shard": "0", "zero": "7",
+    "recompute": "what", "family": "what", "context_way": "what", "imbalance": "0.5",
+    "precision": "fp1", "tokens": "lots", "terms": "none-such", "rules": "law", "gpt": "hidden",
+    "tp_plan": "x.toml", "study": "nothing.toml", "settings": ["training.batch"], "out": "file",
+    "workers": "-1", "engine": "moon", "address": "here", "basis": "what", "run": "nothing",
+    "html": "file/page.html", "perfetto": "file/x.json", "sets": ["none-such"],
+    "measurements": "nothing.csv", "profile": "nothing.json", "rows": "nothing.csv",
 }  # fmt: skip
-# Of parameters a value that cannot be used, where none follows from the table: beside what else is
-# given, or a dict of all that is given.
+# Of parameters a value that cannot be used, where none follows from its type or its name: beside what else
+# is given, or a dict of all that is given.
 USUAL: dict[str, Mapping[str, Any]] = {
     "plan": JOB, "search": QUESTION, "front": {**QUESTION, "of": "throughput,area"},
     "sweep": {**QUESTION, "over": "training.devices=32,64"}, "compare": QUESTION,
@@ -47,83 +54,58 @@ USUAL: dict[str, Mapping[str, Any]] = {
     "place": {"profile": f"{ROOT}/examples/profile.json"},
     "calibrate": {"measurements": "measured.csv", "chip": "a100-80gb"},
 }  # fmt: skip
+SEVERAL = {"model": ["bert-larg"]}
 WRONG: dict[str, dict[str, Any]] = {
     "plan": {
-        "model": "llama9", "chip": "h900", "batch": "few", "gpt": {**JOB, "gpt": GPT},
-        "llama": {"llama": "hidden", "chip": "h100", "devices": 8, "batch": 8}, "cluster": "moon",
-        "stack": "none-such", "sequence": "long", "tensor": "0", "zero": "7", "recompute": "what",
-        "tokens": "lots", "terms": "default", "context": "0", "precision": "fp1", "shard": "0",
-        "family": "what",
-        "context_way": "what", "imbalance": "0.5", "against": "nothing.sh", "over": ["wings=1"],
+        "gpt": {**JOB, "gpt": GPT},
+        "llama": {"llama": "hidden", "chip": "h100", "devices": 8, "batch": 8},
+        "terms": "default", "against": "nothing.sh", "over": ["wings=1"],
         "certificate": {**FIXED, "certificate": "x"}, "fixed": {"fixed": "nothing.json"},
         "html": {**FIXED, "html": "file/page.html"},
         "perfetto": {**FIXED, "perfetto": "file/trace.json"},
-        "tp_plan": "x.toml",
     },
     "search": {
-        **OF_STUDY, "out": "file", "workers": "-1", "precision": "fp1", "batch": "few",
-        "sequence": "long",
-        "tokens": "lots", "terms": {**QUESTION, "tokens": "1T", "terms": "none-such"},
-        "engine": "moon",
-        "address": "here", "tp_plan": {"model": ["bert-large"], "tp_plan": "x.toml"},
+        "model": SEVERAL, "terms": {**QUESTION, "tokens": "1T", "terms": "none-such"},
+        "tp_plan": {"model": ["bert-large"], "tp_plan": "x.toml"},
     },
-    "front": {
-        **OF_STUDY, "of": "throughput,wings", "within": ["power"], "out": "file",
-    },
+    "front": {"model": SEVERAL, "of": "throughput,wings", "within": ["power"]},
     "sweep": {
-        **OF_STUDY, "over": "x=1", "points": {**QUESTION, "over": "training.devices=32..64",
-        "points": "0"},
-        "out": "file", "workers": "-1", "engine": "moon", "address": "here",
+        "model": SEVERAL, "over": "x=1",
+        "points": {**QUESTION, "over": "training.devices=32..64", "points": "0"},
     },
-    "compare": {**OF_STUDY, "chips": ["h900"], "runs": ["nothing"], "rows": "nothing.csv",
-    "basis": "what",
-                "html": {**QUESTION, "chips": ["tpu-v4-paper"], "html": "file/page.html"}},
+    "compare": {
+        "model": SEVERAL, "chips": ["h900"], "runs": ["nothing"],
+        "html": {**QUESTION, "chips": ["tpu-v4-paper"], "html": "file/page.html"},
+    },
     "explain": {
-        "run": "nothing", "instead": ["wings=2"], "flatness": "x", "error": "2",
-        "held_out": ["llama9"],
-        "compare": ["h900"], "html": "file/page.html",
+        "instead": ["wings=2"], "flatness": "x", "error": "2", "held_out": ["llama9"],
+        "compare": ["h900"],
     },
-    "verify": {"run": "nothing", "study": "nothing.toml", "space": "moon", "gap": "0.1",
-    "html": "file/page.html"},
-    "report": {"run": "nothing", "out": "file/page.html", "design": "1"},
+    "verify": {"space": "moon", "gap": "0.1"},
+    "report": {"out": "file/page.html", "design": "1"},
     "export": {
-        "run": "nothing", "to": "csw", "out": "file/x.csv",
-        "model": {"run": "run", "to": "megatron", "model": "x"},
+        "to": "csw", "out": "file/x.csv", "model": {"run": "run", "to": "megatron", "model": "x"},
     },
-    "validate": {
-        "rows": "nothing.csv", "sets": ["none-such"],
-        "html": {"sets": ["korthikanti"], "html": "file/page.html"},
-    },
+    "validate": {"html": {"sets": ["korthikanti"], "html": "file/page.html"}},
     "calibrate": {
-        "measurements": "nothing.csv", "chip": "h900", "out": "file/x.toml",
-        "trace": {"trace": ["nothing.json"]},
-        "run": {"run": "nothing.json"},
+        "out": "file/x.toml", "trace": {"trace": ["nothing.json"]}, "run": {"run": "nothing.json"},
     },
     "models": {"name": "llama9"},
-    "chips": {"name": "h900", "space": {"space": "moon", "count": True}, "terms": "none-such"},
+    "chips": {"name": "h900", "space": {"space": "moon", "count": True}},
     "clusters": {"name": "moon"},
     "stacks": {"name": "none-such"},
     "technologies": {"name": "n900"},
-    "graph": {
-        "model": "llama9", "gpt": {"gpt": "hidden"}, "llama": {"llama": GPT}, "microbatch": "0",
-        "sequence": "long", "tp_plan": "x.toml",
-    },
+    "graph": {"gpt": {"gpt": "hidden"}, "llama": {"llama": GPT}},
     "estimate": {
-        "chip": "h900", "gemm": "8x8", "vector": {"chip": "h100", "vector": "softmax"},
+        "tensor": {**LAYER, "tensor": "0"},
+        "gemm": "8x8", "vector": {"chip": "h100", "vector": "softmax"},
         "collective": {"collective": "all_reduce:8", "cluster": "selene"},
         "graph": {"chip": "h100", "graph": "nothing.json"},
-        "model": {"chip": "h100", "model": "llama9"}, "cluster": "moon",
+        "model": {"chip": "h100", "model": "llama9"},
         "microbatch": {**LAYER, "microbatch": "0"}, "sequence": {**LAYER, "sequence": "long"},
-        "precision": "fp1",
     },
-    "schedule": {
-        "operators": {"operators": "nothing.json"}, "model": "llama9", "chip": "h900",
-        "layer": "none",
-        "cluster": "moon", "stack": "none-such", "rules": "law", "microbatch": "0",
-        "sequence": "long",
-        "perfetto": "file/x.json", "tp_plan": "x.toml",
-    },
-    "place": {"profile": "nothing.json", "perfetto": "file/x.json"},
+    "schedule": {"operators": {"operators": "nothing.json"}, "layer": "none"},
+    "place": {},
 }  # fmt: skip
 # What no option of a type takes, by what reads it: the table states the type.
 UNREADABLE: dict[Any, str] = {whole: "x", number: "none", numbers: "1,x", shards: "x", share: "99%"}
@@ -140,7 +122,8 @@ def _unreadable(parameter: Parameter) -> str | None:
 
 
 for name, told in WRONG.items():
-    derived = {one.name: _unreadable(one) for one in getattr(api, name).parameters}
+    parameters = getattr(api, name).parameters
+    derived = {one.name: BY_NAME.get(one.name, _unreadable(one)) for one in parameters}
     WRONG[name] = {key: text for key, text in derived.items() if text is not None} | told
 CASES = [(name, parameter) for name, told in WRONG.items() for parameter in told]
 

@@ -22,7 +22,7 @@ def document() -> dict[str, Any]:
     """A plan with alternatives, as plain JSON."""
     sizes = {"hidden": 1024, "layers": 8, "heads": 16, "vocabulary": 51200, "sequence": 512}
     plan = phaze.plan(
-        gpt=sizes, chip="a100-80gb", devices=8, batch=32, microbatch=[2], tensor=[1, 2]
+        gpt=sizes, chip="a100-80gb", devices=8, batch=128, microbatch=[8, 16], tensor=[1, 2]
     )
     found: dict[str, Any] = json.loads(json.dumps(plan.document))
     return found

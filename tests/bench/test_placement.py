@@ -10,7 +10,7 @@ import pytest
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.pipeline.families import ONE_F_ONE_B
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.kernels import warm
 from phaze.placement.layers import LayerGraph
 from phaze.placement.machine import Machine
@@ -92,7 +92,7 @@ def _on_levels(
         )
         placed.append(replace(graph, layers=tuple(layers)))
     machine = Machine(cluster, load_stack("megatron-2021"))
-    job = PlacementJob(machine, devices, microbatches, "adam", zero, recompute)
+    job = TrainingJob(machine, devices, microbatches, "adam", (zero,), recompute)
     return stack_problem(job, placed, (ONE_F_ONE_B,), microbatches, (80 * 2**30, 2e12))
 
 

@@ -13,7 +13,7 @@ from phaze.cli.main import app
 from phaze.report.page.search_page import search_page
 from tests.browser.axe import axe_source
 from tests.browser.conftest import Opened
-from tests.report.runs import HOSTILE, PLAN, explained, made_run, named, small_run
+from tests.report.runs import CONTESTED_PLAN, HOSTILE, explained, made_run, named, small_run
 
 OpenPage = Callable[..., Opened]
 RUN: dict[str, Any] = {
@@ -53,7 +53,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, chromium: Any) -> dict[str, 
     folder = tmp_path_factory.mktemp("pages")
     run = made_run(folder / "made", (named(5, HOSTILE), named(6, HOSTILE + "2")), HOSTILE)
     (folder / "hostile.html").write_text(search_page(run), encoding="utf-8")
-    assert exit_code_of(app, [*PLAN.split(), "--html", str(folder / "plan.html")]) == 0
+    assert exit_code_of(app, [*CONTESTED_PLAN.split(), "--html", str(folder / "plan.html")]) == 0
     for name, (changes, code) in GIVEN.items():
         (folder / f"{name}.json").write_text(
             json.dumps({**RUN, "plan": {**RUN["plan"], **changes}})

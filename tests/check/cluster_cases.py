@@ -15,7 +15,7 @@ from phaze.hardware.library import load_stack
 from phaze.hardware.overlap import Beside, Overlap, Reduction, Runs
 from phaze.hardware.stack import Stack, StateBytes
 from phaze.pipeline.names import PipelineFamily
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.layers import PlacedLayer, RecomputeOption, layer_graph
 from phaze.placement.machine import Machine
 from phaze.placement.problem import PlacementProblem
@@ -228,8 +228,16 @@ def case_of(rng: np.random.Generator, chain: bool, mixed: bool = False) -> Case:
     if sum(layer.block for layer in layers) < 2:
         stack = replace(stack, families=("1f1b", *stack.families))
     families = families_of([placed], stack.families)
-    job = PlacementJob(
-        Machine(cluster, stack), devices, batch, "adam", zero, recompute, None, headroom, shard
+    job = TrainingJob(
+        Machine(cluster, stack),
+        devices,
+        batch,
+        "adam",
+        (zero,),
+        recompute,
+        None,
+        headroom,
+        (shard,),
     )
     problem = stack_problem(
         job, [placed], families, batch, (hbm, rate), Sharing(context, expert, shard=shard)

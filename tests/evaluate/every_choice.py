@@ -19,7 +19,8 @@ def _with(problem: PlacementProblem, families: tuple[Family, ...]) -> PlacementP
 def _problems(request: PlanRequest) -> Iterator[Candidate]:
     for (_, microbatch, spread, _), models in ranks_of(request):
         for (model, _), shard in product(
-            unbeaten([(m, problem_at(request, m)) for m in models]), request.shards
+            unbeaten([(m, problem_at(request.sharded_over(0), m)) for m in models]),
+            request.job.shards,
         ):
             yield Candidate(
                 microbatch, spread, model, problem_at(request.sharded_over(shard), model), None
@@ -38,7 +39,7 @@ def every_choice(request: PlanRequest) -> list[Candidate]:
     """The fastest plan of every choice, best first."""
     found = []
     for own in _problems(request):
-        fastest = fastest_at(own.problem, (request.job.zero, *request.zeros), request.prices)
+        fastest = fastest_at(own.problem, request.job.zeros, request.prices)
         found.append(own if fastest is None else replace(own, problem=fastest[0], plan=fastest[1]))
     return sorted(found, key=lambda candidate: candidate.rank)
 

@@ -12,7 +12,7 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.placement.answer import document_of
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.problem import PlacementProblem, RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.values import replace
@@ -42,7 +42,7 @@ def problem_with(
     batch: int = 4096,
 ) -> PlacementProblem:
     chip = replace(SETTING.chip, hbm=replace(SETTING.chip.hbm, size_bytes=hbm_bytes))
-    job = PlacementJob(SETTING.machine, 1024, batch, "sgd", recompute=recompute)
+    job = TrainingJob(SETTING.machine, 1024, batch, "sgd", recompute=recompute)
     return rank_problem(job, bert, replace(SETTING, chip=chip), table)
 
 

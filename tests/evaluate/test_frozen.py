@@ -16,7 +16,7 @@ from phaze.graph.ir import Model
 from phaze.graph.torch.trace import trace_model
 from phaze.graph.torch.user import module_source
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.solve import fastest_plan
 
 WIDTH, WORDS, RANK = 256, 512, 4
@@ -114,7 +114,7 @@ def test_state_and_reduction_count_trained_parameters_and_weights_all(
     )
     for frozen in (False, True):
         model, net = _traced(frozen, tied), _net(frozen, tied)
-        job = PlacementJob(setting.machine, 4, 8, "adam", zero)
+        job = TrainingJob(setting.machine, 4, 8, "adam", (zero,))
         problem = rank_problem(job, model, setting)
         plan = fastest_plan(problem)
         assert plan is not None and len(plan.stages) == 1 and plan.data == 4

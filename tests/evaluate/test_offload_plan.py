@@ -17,7 +17,7 @@ from phaze.evaluate.lowered_layer import LoweredLayer, LoweredMode
 from phaze.graph.zoo import load_family
 from phaze.hardware.chip_parts import Host
 from phaze.hardware.library import load_chip, load_cluster, load_stack
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.solve import fastest_plan
 from phaze.values import replace
 
@@ -82,7 +82,7 @@ def test_more_memory_never_slows_the_plan_of_all_modes_and_the_front_loses_none(
     table, prices = model_table(model, setting), NetworkPrices(setting.cluster, "calibrated")
     assert "offload" in {mode.name for mode in table.layers[1].modes}
     assert efficient(table).again_s.shape[0] <= table.again_s.shape[0]
-    job = PlacementJob(setting.machine, 8, 64, "adam", 1, chunks=())
+    job = TrainingJob(setting.machine, 8, 64, "adam", (1,), chunks=())
     before, modes = float("inf"), set()
     for gib in (6, 8, 9, 10, 12, 14, 18, 24, 40, 80):
         found = []

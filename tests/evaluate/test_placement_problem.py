@@ -10,7 +10,7 @@ from phaze.graph.fuse import fuse_layer
 from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.machine import Machine
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import fastest_plan
@@ -25,7 +25,7 @@ def _problem(model: Model, chunks: tuple[int, ...] | None = None) -> PlacementPr
         load_stack("megatron-core"),
     )
     placed = placed_layers(model, model_table(model, Setting(chip, cluster, stack)))
-    job = PlacementJob(Machine(cluster, stack), 16, 8, "adam", chunks=chunks, headroom=0.06)
+    job = TrainingJob(Machine(cluster, stack), 16, 8, "adam", chunks=chunks, headroom=0.06)
     return placement_problem(job, model.microbatch, [placed], chip.hbm.size_bytes, 1e12)
 
 
@@ -72,7 +72,7 @@ def test_a_llama_block_can_be_followed_from_its_trace_to_the_answer() -> None:
     forward_s = pass_cost(fused.forward, setting, backward=False).pass_s
     table = model_table(model, setting)
     assert table.forward_s[kind, 0] == pytest.approx(forward_s, rel=1e-12)
-    job = PlacementJob(setting.machine, 2, 8, "adam", recompute="none")
+    job = TrainingJob(setting.machine, 2, 8, "adam", recompute="none")
     problem = rank_problem(job, model, setting)
     layers = problem.graph(2).layers
     blocks = [layer for layer in layers if layer.block]
@@ -94,7 +94,7 @@ def test_the_paper_s_setting_is_a_value_of_the_same_builder() -> None:
     chip, cluster = load_chip("tpu-v4-paper"), load_cluster("paper-flat")
     model = load_model("bert-large", 1, 4)
     setting = Setting(chip, cluster, load_stack("icml24"), "ideal")
-    job = PlacementJob(setting.machine, 1024, 4096, "sgd", recompute="full")
+    job = TrainingJob(setting.machine, 1024, 4096, "sgd", recompute="full")
     problem = rank_problem(job, model, setting)
     assert [family.name for family in problem.rules.families] == ["icml24"]
     assert problem.rules.link_bytes_per_s == cluster.levels[0].bandwidth_bytes_per_s

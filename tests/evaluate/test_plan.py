@@ -184,9 +184,9 @@ def test_the_levers_of_a_job_are_the_smallest_changes_that_let_some_plan_fit() -
         assert not fits_with(job=replace(small.job, devices=levers.devices - 1))
     for zero in (1, 2, 3):
         if levers.zero is None or zero < levers.zero:
-            assert not fits_with(job=replace(small.job, zero=zero))
+            assert not fits_with(job=replace(small.job, zeros=(zero,)))
     if levers.zero is not None:
-        assert fits_with(job=replace(small.job, zero=levers.zero))
+        assert fits_with(job=replace(small.job, zeros=(levers.zero,)))
 
 
 def test_a_free_stage_of_zero_is_the_fastest_of_all_four() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.layers import model_table
-from phaze.evaluate.plan import ALTERNATIVES_SHOWN, Candidate, PlanRequest
+from phaze.evaluate.plan import ALTERNATIVES_SHOWN, ALTERNATIVES_WITHIN, Candidate, PlanRequest
 from phaze.evaluate.plan_order import passes_bound, planned, ranks_of
 from phaze.evaluate.request import Job, request_of
 from phaze.values import replace
@@ -83,9 +83,11 @@ def _shown(candidate: Candidate) -> tuple[Any, ...]:
 
 
 def _require_as_exhaustive(request: PlanRequest) -> int:
-    """The five best are those of all; how many there are."""
+    """The five best are those of all that are near the best; how many there are."""
     found, every = planned(request), every_choice(request)
     fitting = [own for own in every if own.plan is not None]
+    near_s = ALTERNATIVES_WITHIN * min((own.rank[0] for own in fitting), default=0.0)
+    fitting = [own for own in fitting if own.rank[0] <= near_s]
     told = [own for own in found.candidates if own.plan is not None]
     assert found.solved <= found.bounded
     assert len(told) >= min(ALTERNATIVES_SHOWN, len(fitting))

@@ -24,10 +24,11 @@ from phaze.front.state import FrontState
 from phaze.hardware.chip_estimates import estimates_of
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
+from phaze.options.values import Mean
 from phaze.report.front_sheet import metric_words
 from phaze.search.chips import enumerate_space
 from phaze.search.engine import workers
-from phaze.search.objective import Mean, Objective
+from phaze.search.objective import Objective
 from phaze.search.question_files import Papers
 from phaze.search.rates import chip_rates
 from phaze.search.reference import layers_on, placed_on

@@ -21,6 +21,11 @@ FUNCTIONS = {name: getattr(api, name) for name, listed in COMMANDS.items() if li
 PARAMETERS: dict[str, list[Parameter]] = {
     name: function.parameters for name, function in FUNCTIONS.items()
 }
+# Words of a quantity's sentence: its unit.
+MEASURED = {
+    "time": "seconds", "gap": "exact|relative gap", "headroom": "%", "batch": "sequences",
+    "sequence": "tokens",
+}  # fmt: skip
 EVERY = [(name, parameter) for name, parameters in PARAMETERS.items() for parameter in parameters]
 
 
@@ -83,8 +88,13 @@ def test_spellings_are_those_of_the_names_but_where_python_has_the_word() -> Non
 
 
 def test_python_shows_what_the_table_states() -> None:
-    text = inspect.getdoc(api.plan) or ""
-    assert re.search(r"^    zero: ZeRO stage: 1 shards the optimizer state", text, re.MULTILINE)
-    assert "With ``tokens``: prices" in text
+    for name, parameter in EVERY:
+        assert parameter.document.strip()[:60] in (inspect.getdoc(FUNCTIONS[name]) or "")
     kinds: Any = inspect.signature(api.plan).parameters["attention"].annotation
     assert "fused" in get_args(get_args(kinds)[0])
+
+
+def test_an_option_that_is_a_quantity_states_its_unit() -> None:
+    units = {one.name: one.help for _, one in EVERY if one.name in MEASURED}
+    for name, text in units.items():
+        assert re.search(MEASURED[name], text, re.IGNORECASE), f"{name}: {text}"

@@ -181,7 +181,7 @@ def test_a_higher_rate_makes_a_batch_faster_and_by_no_more_than_its_factor(band:
         changed = job if factor == 1.0 else band.changed(job, factor)
         assert isinstance(changed.space, Space)
         for task in changed.models:  # what a search costs all chips with
-            assert task.training.constants == task.training.setting(changed.space.base).constants
+            assert task.constants == task.setting(changed.space.base).constants
         return score_on(changed, scale, changed.space.base)
 
     slow, usual, fast = (seconds(factor) for factor in (1 - band.share, 1.0, 1 + band.share))

@@ -47,6 +47,8 @@ PLAN = (
     "a100-80gb --devices 8 --batch 32 "
     "--microbatch 2 --tensor 1,2"
 )
+# One whose best plan has alternatives.
+CONTESTED_PLAN = PLAN.replace("--batch 32 --microbatch 2", "--batch 128 --microbatch 8,16")
 
 
 def made_run(folder: Path, tasks: tuple[ModelTask, ...], study: str = "made") -> Run:

@@ -16,15 +16,15 @@ from phaze.evaluate.headroom import DeviceMemory
 from phaze.hardware.library import load_chip
 from phaze.report.drawings import Column, DesignParameter, DesignPlot
 from phaze.report.front_sheet import knee_of
+from phaze.report.lever_text import lever_rows
 from phaze.report.page.floor_plan import Box, cells, components_of, treemap
 from phaze.report.page.pipeline_timeline import MOST_EVENTS
 from phaze.report.page.plot_thinning import MOST, front, thinned
 from phaze.report.page.script_numbers import plot_numbers
 from phaze.report.page.search_page import search_page
 from phaze.report.plan_cards import fit_of
-from phaze.report.plan_text import lever_rows
 from phaze.units import show
-from tests.report.runs import HOSTILE, PLAN, explained, made_run, named, small_run
+from tests.report.runs import CONTESTED_PLAN, HOSTILE, PLAN, explained, made_run, named, small_run
 from tests.search.made import traced_task
 
 PARTS = (
@@ -285,7 +285,7 @@ def test_a_plan_that_does_not_fit_says_what_would_help(
     short, text = json.loads(ran.out)["shortage"], (tmp_path / "plan.html").read_text()
     assert show(short["needed_bytes"], "B") in text
     assert "What would make it fit, each alone" in text
-    for name, words in lever_rows(short["levers"]):
+    for name, words in lever_rows(short["levers"], "given"):
         assert f"<dt>{name}</dt><dd>{words}</dd>" in text
 
 
@@ -331,7 +331,7 @@ def test_a_timeline_of_many_events_keeps_both_ends_and_says_what_it_skips(
 def test_every_plan_of_a_document_is_whole_on_its_page(
     phaze: Callable[..., Any], tmp_path: Path
 ) -> None:
-    ran = phaze(*PLAN.split(), "--json", "--html", tmp_path / "plan.html")
+    ran = phaze(*CONTESTED_PLAN.split(), "--json", "--html", tmp_path / "plan.html")
     plan, text = json.loads(ran.out), (tmp_path / "plan.html").read_text()
     numbers, shown = page_numbers(text), text.split("<script", maxsplit=1)[0]
     assert set(numbers["timelines"]) >= {"timeline", "timeline-a2", "timeline-thumb"}

@@ -22,13 +22,15 @@ from phaze.hardware.chip import Chip
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
+from phaze.options.values import Kind
+from phaze.placement.job import TrainingJob
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.schedule.rules import ICML24
 from phaze.search.chips import SpaceChips
 from phaze.search.evaluated import Evaluated
-from phaze.search.objective import Kind, Objective, Scale
+from phaze.search.objective import Objective, Scale
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import RankGraph, rank_graph, rank_graph_of
 from phaze.search.rates import chip_rates
@@ -40,7 +42,6 @@ from phaze.search.task import (
     Configuration,
     ModelTask,
     SearchJob,
-    Training,
     networks_of,
     task_of,
     with_links,
@@ -113,9 +114,9 @@ def made_machine(link_bytes_per_s: float = 2.0**32) -> Machine:
     )
 
 
-def made_training(devices: int, batch: int, link_bytes_per_s: float = 2.0**32) -> Training:
+def made_training(devices: int, batch: int, link_bytes_per_s: float = 2.0**32) -> TrainingJob:
     """A job of the ICML 2024 paper's setting."""
-    return Training(devices, batch, "sgd", made_machine(link_bytes_per_s), IDEAL)
+    return TrainingJob(made_machine(link_bytes_per_s), devices, batch, "sgd")
 
 
 def made_model(
@@ -166,7 +167,7 @@ def made_task(
 ) -> ModelTask:
     """A model at several widths and microbatches, on 16 devices."""
     graphs = [made_model(seed, t, b) for b in microbatches for t in widths]
-    return task_of(f"made-{seed}", 1.0, made_training(16, 64), graphs, CHOICES)
+    return task_of(f"made-{seed}", 1.0, made_training(16, 64), IDEAL, graphs, CHOICES)
 
 
 def traced_task(
@@ -192,7 +193,7 @@ def traced_task(
                     model if name is None else _renamed(model, name), training.machine, False
                 )
             )
-    return task_of(name or f"traced-{seed}", 1.0, training, graphs, CHOICES)
+    return task_of(name or f"traced-{seed}", 1.0, training, IDEAL, graphs, CHOICES)
 
 
 def _renamed(model: Model, name: str) -> Model:

@@ -12,12 +12,14 @@ from phaze.hardware.calibration import constants_of
 from phaze.hardware.cluster import Cluster, cluster_of, switch_level
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.hardware.stack import Pipeline, ScheduleRule, StageRule, Synchronisation
+from phaze.options.values import Kind
 from phaze.pipeline.names import PipelineFamily
+from phaze.placement.job import TrainingJob
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
-from phaze.search.objective import Kind, Objective
+from phaze.search.objective import Objective
 from phaze.search.rank_graph import rank_graph
-from phaze.search.task import ModelTask, SearchJob, Training, task_of
+from phaze.search.task import ModelTask, SearchJob, task_of
 from phaze.values import replace
 from tests.search.made import MIB, small_space
 
@@ -117,15 +119,16 @@ def cluster_task(
     machine = Machine(where, own)
     constants = constants_of(None, "calibrated", "training")
     choices: dict[str, Any] = {
-        "precision": own.precision,
         "zeros": zeros,
         "chunks": chunks,
         "headroom": headroom,
     }
-    job = Training(devices, batch, own.optimizer, machine, constants, **choices, shards=shards)
+    job = TrainingJob(machine, devices, batch, own.optimizer, **choices, shards=shards)
     if model == "mixture":
         ranks = [rank for size in microbatches for rank in mixture_ranks(size, contexts, experts)]
-        return task_of(model, 1.0, job, [rank_graph(one, machine) for one in ranks], recompute)
+        return task_of(
+            model, 1.0, job, constants, [rank_graph(one, machine) for one in ranks], recompute
+        )
     family, sizes = MODELS[model]
     traced = [
         load_family(family, sizes, tensor=width, microbatch=size, sequence_parallel=spread)
@@ -134,7 +137,7 @@ def cluster_task(
         for spread in ((False, True) if width > 1 else (False,))
     ]
     graphs = [rank_graph(one, machine) for one in traced]
-    return task_of(model, 1.0, job, graphs, recompute)
+    return task_of(model, 1.0, job, constants, graphs, recompute)
 
 
 def cluster_job(

@@ -4,7 +4,8 @@ apart."""
 from dataclasses import replace
 from typing import Any
 
-from phaze.search.objective import Kind, Objective
+from phaze.options.values import Kind
+from phaze.search.objective import Objective
 from phaze.search.space import Space
 from phaze.search.spaces import space_in
 from phaze.search.task import ModelTask, SearchJob
@@ -46,11 +47,7 @@ def silicon_job(
 ) -> SearchJob:
     """A search of it, with the constants that its chips have."""
     memories = space.memories or ()
-    constants = [task.training.setting(space.base).constants for task in tasks]
-    own = tuple(
-        replace(task, training=replace(task.training, constants=one))
-        for task, one in zip(tasks, constants, strict=True)
-    )
+    own = tuple(replace(task, constants=task.setting(space.base).constants) for task in tasks)
     return SearchJob(
         "made", own, space, memories, Objective(kind, baseline="h100"), gap, "made", round_size=2
     )

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from phaze.errors import InfeasibleError
 from phaze.hardware.stack import ScheduleRule
+from phaze.options.values import Mean
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, layer_bounds
 from phaze.search.chips import enumerate_space
-from phaze.search.objective import KINDS, Mean, Objective
+from phaze.search.objective import KINDS, Objective
 from phaze.search.reference import layers_on
 from phaze.search.task import ModelTask, SearchJob, on_cluster
 from phaze.values import replace

@@ -7,7 +7,7 @@ import pytest
 from phaze.evaluate.plan import Candidate, PlanRequest
 from phaze.evaluate.plan_order import planned
 from phaze.graph.ir import Attention, Model
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.search.answer import best_of
 from phaze.search.configurations import ConfigurationPlan, plan_found
 from phaze.search.objective import Objective, scale_of
@@ -36,21 +36,20 @@ def _planned(task: ModelTask, hbm_bytes: int) -> Candidate:
 
     request = PlanRequest(
         model_at=model_at,
-        setting=training.setting(chip),
-        job=PlacementJob(
+        setting=task.setting(chip),
+        job=TrainingJob(
             training.machine,
             training.devices,
             training.batch,
             training.optimizer,
-            training.zeros[0],
+            training.zeros,
             chunks=training.chunks,
+            shards=training.shards,
         ),
         widths=tuple(sorted({key[0] for key in ranks})),
         microbatches=tuple(sorted({key[1] for key in ranks})),
         sequence_parallel=(False, True),
-        zeros=training.zeros[1:],
         attentions=(task.graphs[0].attention,),
-        shards=training.shards,
     )
     return planned(request).best
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from phaze.evaluate.layer_table import LayerTable
+from phaze.hardware.calibration import IDEAL
+from phaze.placement.job import TrainingJob
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.solve import fastest_plan
 from phaze.search.bounds.model_bounds import CHEAP, DUAL, batch_bounds, layer_bounds, model_bounds
@@ -17,14 +19,14 @@ from phaze.search.chips import enumerate_space
 from phaze.search.problem import problem_of
 from phaze.search.rank_graph import RankGraph
 from phaze.search.reference import layers_on
-from phaze.search.task import Configuration, ModelTask, Training, task_of
+from phaze.search.task import Configuration, ModelTask, task_of
 from tests.search.made import MIB, chained, made_model, made_training, small_space
 
 Floats = NDArray[np.float64]
 
 
-def _task(model: RankGraph, recompute: RecomputeChoice, training: Training) -> ModelTask:
-    return task_of("made", 1.0, training, [model], [recompute])
+def _task(model: RankGraph, recompute: RecomputeChoice, training: TrainingJob) -> ModelTask:
+    return task_of("made", 1.0, training, IDEAL, [model], [recompute])
 
 
 def _times(graph: RankGraph, forward_s: Floats, backward_s: Floats) -> LayerTable:
@@ -89,6 +91,7 @@ def test_configurations_left_out_by_device_seconds_change_no_chips_bound_for_the
         "made",
         1.0,
         made_training(rng.choice((4, 16)), rng.choice((8, 64))),
+        IDEAL,
         graphs,
         ["none", "full"],
     )

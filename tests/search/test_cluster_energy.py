@@ -28,7 +28,7 @@ def test_groups_that_share_out_state_reduce_across_and_each_update_it_all() -> N
         task = cluster_task("gpt", widths=(1,), microbatches=(1,), zeros=(1,), shards=(shard,))
         graph, setting, configuration = (
             task.graphs[0],
-            task.training.setting(CHIP),
+            task.setting(CHIP),
             task.configurations[0],
         )
         problem = problem_of(task, configuration, model_table(graph.model, setting), 1e12)
@@ -59,7 +59,7 @@ def test_a_plan_takes_what_its_parts_take(mode: Mode, stack: str, zero: int) -> 
     task = cluster_task("gpt", stack=stack, widths=(2,), microbatches=(1,), zeros=(zero,), batch=6)
     graph, setting, configuration = (
         task.graphs[0],
-        task.training.setting(CHIP),
+        task.setting(CHIP),
         task.configurations[0],
     )
     problem = problem_of(task, configuration, model_table(graph.model, setting), 1e12)

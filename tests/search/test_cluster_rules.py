@@ -14,6 +14,7 @@ from phaze.evaluate.layer_table import LayerTable
 from phaze.evaluate.layers import model_table
 from phaze.hardware.stack import ScheduleRule
 from phaze.pipeline.names import PipelineFamily
+from phaze.placement.settings import job_rules
 from phaze.placement.solve import fastest_at, fastest_plan
 from phaze.search import run
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds
@@ -150,9 +151,7 @@ def test_layer_times_over_arrays_are_those_of_one_chip() -> None:
     for graph in range(len(task.graphs)):
         times = layer_bounds(task, task.graphs[graph], opened.arrays(), CHEAP)
         for chip in range(0, len(opened), 3):
-            alone = model_table(
-                task.graphs[graph].model, task.training.setting(opened.chip(chip, MIB))
-            )
+            alone = model_table(task.graphs[graph].model, task.setting(opened.chip(chip, MIB)))
             np.testing.assert_allclose(times.forward_s[:, chip], alone.forward_s[:, 0], rtol=1e-12)
             np.testing.assert_allclose(
                 times.backward_s[:, chip], alone.backward_s[:, 0], rtol=1e-12
@@ -196,7 +195,7 @@ def test_the_answer_is_that_of_exhaustive_evaluation_where_backward_passes_are_s
 @pytest.mark.parametrize("stack", ["ideal", "maxtext"])
 def test_the_answer_is_that_of_exhaustive_evaluation(stack: str) -> None:
     state = _check_against_exhaustive(cluster_job((cluster_task(stack=stack),)))
-    assert state.job.models[0].training.rules.stage == "layers"
+    assert job_rules(state.job.models[0].training).stage == "layers"
 
 
 @pytest.mark.parametrize("schedule", ["links", pytest.param("overlap", marks=pytest.mark.slow)])
@@ -207,7 +206,7 @@ def test_the_answer_is_that_of_exhaustive_evaluation_where_layers_are_scheduled(
     solved."""
     task = cluster_task(stack="maxtext", widths=(2,), microbatches=(1,), schedule=schedule)
     state = _check_against_exhaustive(cluster_job((task,), rows=[16], lanes=[16, 64]))
-    assert state.job.models[0].training.rules.stage == "layers"
+    assert job_rules(state.job.models[0].training).stage == "layers"
 
 
 def test_several_models_and_memories_too() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phaze.cost.network_prices import NetworkPrices
+from phaze.hardware.calibration import IDEAL
 from phaze.hardware.technology import load_technology
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
@@ -24,7 +25,7 @@ TABLE = load_technology("paper-22nm")
 
 def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
     model = made_model(3, blocks=2)
-    task = task_of("made", 1.0, made_training(8, 6), [model], ["full"])
+    task = task_of("made", 1.0, made_training(8, 6), IDEAL, [model], ["full"])
     problem = pattern_of(task, task.configurations[0], 64 * GIB)
     plan = price(
         problem,
@@ -54,7 +55,7 @@ def test_a_plans_energy_is_the_sum_of_its_terms() -> None:
 )
 def test_no_plan_undercuts_the_floor(seed: int, width: int, recompute: str) -> None:
     opened, model = enumerate_space(small_space(rows=[64])), made_model(seed, width)
-    task = task_of("made", 1.0, made_training(16, 64), [model], [recompute])
+    task = task_of("made", 1.0, made_training(16, 64), IDEAL, [model], [recompute])
     bounds = layer_bounds(task, model, opened.arrays(), CHEAP, TABLE)
     assert bounds.dynamic_j is not None
     floors = on_all_devices(task, model, bounds.dynamic_j)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from phaze.options.values import Kind
 from phaze.search import certificate, pruned, run
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
 from phaze.search.chips import enumerate_space
 from phaze.search.journal import PrunedChip
-from phaze.search.objective import Kind
 from phaze.search.pruned import PrunedChips
 from phaze.search.run import search
 from tests.search.made import made_job, made_task, small_space

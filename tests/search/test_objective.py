@@ -8,8 +8,9 @@ import pytest
 
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
+from phaze.options.values import Kind, Mean
 from phaze.search.chips import enumerate_space
-from phaze.search.objective import Kind, Mean, Objective, Rates, scale_of
+from phaze.search.objective import Objective, Rates, scale_of
 from phaze.search.rates import chip_rates, rates_of
 from tests.search.made import GIB, small_space
 

@@ -57,9 +57,7 @@ def test_what_parts_take_is_below_the_cheap_bounds_of_every_chip(seed: int, over
     for graph, own in enumerate(task.graphs):
         assert counts_parts(own)
         works = [work for layer in own.layers for one in layer.passes for work in one.works]
-        floors = part_floors(
-            task, own, PartLoads(cost_table(works, chips, task.training.constants), chips)
-        )
+        floors = part_floors(task, own, PartLoads(cost_table(works, chips, task.constants), chips))
         assert (floors <= whole[graph] * (1 + 1e-12)).all()
         peaks = peak_floors(task, own, chips)
         assert (peaks <= floors * (1 + 1e-9)).all()

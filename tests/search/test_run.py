@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from phaze.options.values import Kind
 from phaze.search.answer import best_of
 from phaze.search.chips import enumerate_space
-from phaze.search.objective import KINDS, Kind, Objective, Scale, scale_of
+from phaze.search.objective import KINDS, Objective, Scale, scale_of
 from phaze.search.run import begin, search
 from phaze.search.spaces import space_in
 from phaze.search.state import TIE, SearchState

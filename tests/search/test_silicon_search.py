@@ -18,9 +18,10 @@ from phaze.hardware.library import load_stack
 from phaze.hardware.manufacturing import manufacturing_of
 from phaze.hardware.ownership import load_terms
 from phaze.hardware.stack import ScheduleRule
+from phaze.options.values import Kind
 from phaze.report.search_cards import ends_words
 from phaze.search.chips import enumerate_space
-from phaze.search.objective import KINDS, Kind
+from phaze.search.objective import KINDS
 from tests.conftest import Ran
 from tests.search.made_cluster import cluster_task
 from tests.search.made_silicon import SMALL, silicon_job, silicon_space

@@ -16,6 +16,7 @@ from phaze.front.ending import Ending
 from phaze.front.folder import FRONT, front_in
 from phaze.front.metrics import metrics_of
 from phaze.front.run import front, job_for, scales_for
+from phaze.options.values import Kind
 from phaze.search import baseline, engine
 from phaze.search.baseline import scale_for
 from phaze.search.certificate import certificate_of, closed_chips
@@ -24,7 +25,7 @@ from phaze.search.deadline import Deadline, OutOfTime, after
 from phaze.search.evaluated import Evaluated
 from phaze.search.folder import JOURNAL, RESULT, run_in
 from phaze.search.journal import SqliteJournal
-from phaze.search.objective import Kind, scale_of
+from phaze.search.objective import scale_of
 from phaze.search.question_files import Papers
 from phaze.search.run import evaluate_one, in_process, search
 from phaze.search.state import SearchState

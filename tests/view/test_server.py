@@ -100,7 +100,7 @@ def test_it_listens_on_this_machine_alone(server: ViewServer) -> None:
 
 
 def test_nothing_is_answered_without_the_token(server: ViewServer) -> None:
-    for path in ("/", "/runs.json", f"/run/{key_of('going')}"):
+    for path in ("/", f"/run/{key_of('going')}"):
         for cookie in ("", "phaze-view=x", f"phaze-view-{server.server_port}=wrong"):
             status, text, _ = asked(server, path, Cookie=cookie)
             assert status == 403
@@ -126,7 +126,7 @@ def test_a_request_for_another_host_is_refused(host: str, server: ViewServer) ->
 def test_it_only_reads(method: str, server: ViewServer, root: Path) -> None:
     before = sorted((str(path), path.lstat().st_mtime_ns) for path in root.rglob("*"))
     assert asked(server, "/", method)[0] == 501
-    for path in ("/", "/runs.json", f"/run/{key_of('going')}", f"/live/{key_of('going')}"):
+    for path in ("/", f"/run/{key_of('going')}", f"/run/{key_of('old')}"):
         assert asked(server, path)[0] == 200
     assert sorted((str(path), path.lstat().st_mtime_ns) for path in root.rglob("*")) == before
 
@@ -135,20 +135,20 @@ def test_it_only_reads(method: str, server: ViewServer, root: Path) -> None:
     "path",
     ["/run/", "/run/000000000000", "/run/../../secret", "/run/%2e%2e%2fsecret",
     "/secret/result.json",
-     "/compare?a=1&b=2", "/live/x", "/etc/passwd"],
+     "/compare?a=1&b=2", "/runs.json", "/etc/passwd"],
 )  # fmt: skip
 def test_what_is_no_run_of_the_folder_is_not_there(path: str, server: ViewServer) -> None:
     assert asked(server, path)[0] == 404
 
 
 def test_a_search_under_way_shows_its_course(server: ViewServer) -> None:
-    status, text, headers = asked(server, f"/live/{key_of('going')}")
-    assert (status, headers["Content-Type"]) == (200, "application/json")
-    document = json.loads(text)
-    assert document["status"] == "running"
-    assert document["rows"][1][:3] == [1.0, 1.2, 1.0]
-    assert "live-best" in asked(server, f"/run/{key_of('going')}")[1]
-    assert json.loads(asked(server, f"/live/{key_of('old')}")[1])["status"] == "stopped"
+    status, text, headers = asked(server, f"/run/{key_of('going')}")
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert "going: running" in text and "Gap over time" in text and 'data-refresh="1.0"' in text
+    stopped = asked(server, f"/run/{key_of('old')}")[1]
+    assert "old: stopped" in stopped and "the same command resumes it" in stopped
+    begun = asked(server, f"/run/{key_of('begun')}")[1]
+    assert "Every chip of the space is bounded first" in begun and "<svg" not in begun
 
 
 def test_a_damaged_run_is_a_sentence_and_markup_stays_text(server: ViewServer) -> None:
@@ -166,7 +166,8 @@ def test_a_damaged_run_is_a_sentence_and_markup_stays_text(server: ViewServer) -
 def test_a_damaged_course_draws_nothing(server: ViewServer, root: Path) -> None:
     for rows in ('"x"', '[["<b>", 1, 2, 3, 4, 5, 6]]', "[[1, 2]]", "[[1, 1e99, 2, 3, 4, 5, 6]]"):
         (root / "going" / PROGRESS).write_text(f'{{"rows": {rows}}}')
-        assert json.loads(asked(server, f"/live/{key_of('going')}")[1])["rows"] == []
+        status, text, _ = asked(server, f"/run/{key_of('going')}")
+        assert status == 200 and "<svg" not in text and "<b>phaze view</b>" in text
 
 
 def test_a_search_keeps_its_course_and_takes_it_away(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from phaze.graph.ir import Model
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.problem import PlacementProblem, RecomputeChoice
 from phaze.schedule.problem import ScheduleProblem
 from phaze.search.chips import enumerate_space
@@ -98,7 +98,7 @@ def placement_problem(asked: PlacementInput) -> PlacementProblem:
     setting = _setting()
     models = [_model(asked.model, width, asked.microbatch) for width in asked.widths]
     placed = [placed_layers(model, model_table(model, setting)) for model in models]
-    job = PlacementJob(setting.machine, DEVICES, BATCH, "sgd", recompute=asked.recompute)
+    job = TrainingJob(setting.machine, DEVICES, BATCH, "sgd", recompute=asked.recompute)
     return problem_of(job, asked.microbatch, placed, float(asked.hbm_bytes), None)
 
 

@@ -158,7 +158,7 @@ def _traced(run: str, model: str | None) -> "TracedPlan":
     chip = finished.opened.chip(place, int(wanted["hbm_bytes"]))
     job, traced = task.training, task.graphs[way.graph].model
     return TracedPlan(
-        task.name, traced, job.setting(chip), {"zero": answer["zero"], **answer["plan"]}, job.batch
+        task.name, traced, task.setting(chip), {"zero": answer["zero"], **answer["plan"]}, job.batch
     )
 
 

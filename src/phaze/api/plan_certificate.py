@@ -39,9 +39,10 @@ def write_certificate(
 
 def _unlike(document: dict[str, Any], folder: Path) -> list[str]:
     """What of plan.json is not what the certificate proves."""
-    certificate, problem = (
-        json.loads((folder / f"{name}.json").read_text()) for name in ("certificate", "problem")
-    )
+    from phaze.search.question_files import read_problem
+
+    certificate = json.loads((folder / "certificate.json").read_text())
+    problem = read_problem(folder)
     (plan,), training = certificate["answer"]["models"], problem["models"][0]["training"]
     graph = problem["models"][0]["graphs"][plan["graph"]]
     pairs = [
@@ -126,14 +127,16 @@ def _unsearched(document: dict[str, Any], folder: Path) -> list[str]:
     from phaze.evaluate.request import request_of
     from phaze.evaluate.restrictions import restated_job
     from phaze.graph import store
-    from phaze.search.plan_certificate import head_of, ranks
+    from phaze.search.plan_certificate import ranks
+    from phaze.search.problem_file import head_of
+    from phaze.search.question_files import read_problem
 
     try:
         request = request_of(restated_job(document["job"]))
     except PhazeError as fault:
         gone = _missing(document["job"])
         return [f"{PLAN}: its job cannot be planned anew ({fault})"] if gone is None else []
-    model = json.loads((folder / "problem.json").read_text())["models"][0]
+    model = read_problem(folder)["models"][0]
     training = model["training"]
     pairs = [
         (
@@ -186,8 +189,9 @@ def _figures(document: dict[str, Any], folder: Path) -> tuple[list[str], str]:
     from phaze.errors import PhazeError
     from phaze.evaluate.job_file import reopened
     from phaze.evaluate.repriced import UNPRICED, repriced, unlike
+    from phaze.search.question_files import read_problem
 
-    problem = json.loads((folder / "problem.json").read_text())
+    problem = read_problem(folder)
     try:
         chip = digest(plain_value(reopened(document, PLAN).setting.chip))
         true = repriced(document, problem["models"][0]["training"]["headroom"], PLAN)
@@ -238,6 +242,7 @@ def plan_independently(
     from phaze.check.verdict import check
     from phaze.documents import parse
     from phaze.files import read_text
+    from phaze.search.question_files import read_problem
 
     folder = Path(run)
     verdict = check(folder, quick, 0.0, progress.step, _solver(folder))
@@ -264,9 +269,7 @@ def plan_independently(
             else []
         ):
             return verdict, wrong, ""
-        say_compared(
-            verdict, json.loads((folder / "problem.json").read_text())["models"], [bundled]
-        )
+        say_compared(verdict, read_problem(folder)["models"], [bundled])
         progress.step("pricing the plan anew")
         return verdict, *_figures(document, folder)
     except READING as fault:

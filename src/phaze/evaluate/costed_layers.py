@@ -25,7 +25,7 @@ from phaze.evaluate.pass_builder import PassBuilder
 from phaze.graph.ir import Layer, Model
 from phaze.graph.saved.modes import Modes, modes_to_try
 from phaze.graph.saved.regions import KnownRegions
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.problem import PlacementProblem
 from phaze.schedule.solve import KnownPart
 
@@ -94,7 +94,7 @@ class CostedLayers:
             self._passes_s[id(layer)] = seconds[2 * place] + seconds[2 * place + 1]
 
     def problem(
-        self, model: Model, job: PlacementJob, build: Callable[[], PlacementProblem]
+        self, model: Model, job: TrainingJob, build: Callable[[], PlacementProblem]
     ) -> PlacementProblem:
         """The placement problem of a rank, built if this is the first time; the model is kept with
         it."""

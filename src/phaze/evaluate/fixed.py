@@ -19,7 +19,7 @@ from phaze.evaluate.memo import Memo
 from phaze.evaluate.run_file import RunJob
 from phaze.graph.ir import Model
 from phaze.hardware.calibration import Basis
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.plan import Plan
@@ -119,14 +119,14 @@ def fixed_plan(
     table = (memo or Memo()).take(
         ("table", job.traced, where), lambda: model_table(job.model, setting)
     )
-    placement_job = PlacementJob(
+    placement_job = TrainingJob(
         setting.machine,
         job.devices,
         job.batch,
         job.optimizer,
-        plan.zero,
+        (plan.zero,),
         plan.mode,
-        shard=plan.shard or 0,
+        shards=(plan.shard or 0,),
     )
     family = plan.schedule
     problem = rank_problem(placement_job, job.model, setting, table, (family,))

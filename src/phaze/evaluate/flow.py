@@ -53,7 +53,7 @@ from phaze.graph.rewrites.low_precision import is_around
 from phaze.hardware.formats import PLAIN, Precision
 from phaze.pipeline.family import Family
 from phaze.placement.frozen import NO_FROZEN, Frozen
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.layers import LayerGraph, PlacedLayer, RecomputeOption, layer_graph
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.settings import families_of, stack_problem
@@ -174,7 +174,7 @@ def _equal_blocks(model: Model) -> bool:
 
 
 def placement_problem(
-    job: PlacementJob,
+    job: TrainingJob,
     microbatch: int,
     graphs: Sequence[LayerGraph],
     hbm_bytes: float,
@@ -193,7 +193,7 @@ def placement_problem(
 
 
 def rank_problem(
-    job: PlacementJob,
+    job: TrainingJob,
     model: Model,
     setting: Setting,
     table: LayerTable | None = None,

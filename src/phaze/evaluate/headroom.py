@@ -15,9 +15,9 @@ from typing import Any
 
 from phaze.evaluate.bands import fits_probability, memory_band_of
 from phaze.hardware.stack import Saves
+from phaze.options.key_fields import rule_default
 
-# Nearly 5 GiB of an 80 GiB device: fragments and workspaces beyond the stack's own reserve.
-USUAL_HEADROOM = 0.06
+USUAL_HEADROOM: float = rule_default("training.headroom", "cluster")
 
 
 @dataclass(frozen=True, slots=True)

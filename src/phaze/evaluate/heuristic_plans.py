@@ -23,7 +23,8 @@ def heuristic_plans(
     request: PlanRequest, planned: PlannedChoice
 ) -> tuple[Candidate | None, Candidate | None]:
     """The rule of thumb and the experts' split, each at the best choice that it allows; None if
-    none fits."""
+    none fits; state is sharded over all ranks with the same weights."""
+    request = request.sharded_over(0)
     width, prices, split = (
         usual_width(request.widths, request.setting.cluster),
         planned.prices,
@@ -48,7 +49,7 @@ def heuristic_plans(
 def _fastest(
     request: PlanRequest, planned: PlannedChoice, widths: Iterable[int | None], cut: Split
 ) -> Candidate | None:
-    costed, zeros = planned.costed, sorted({request.job.zero, *request.zeros})
+    costed, zeros = planned.costed, sorted(set(request.job.zeros))
     models = [
         (choice, request.model_at(*choice)) for choice in choices(request) if choice[0] in widths
     ]

@@ -20,7 +20,7 @@ STEPS = (1.1, 1.25, 1.5)
 def imbalance_sensitivity(request: PlanRequest, planned: PlannedChoice) -> list[dict[str, Any]]:
     """Rows of the fullest rank over the mean, and how much slower the best plan is then; none where
     no experts are sharded."""
-    best = planned.best
+    request, best = request.sharded_over(0), planned.best
     plan, model = best.plan, best.model
     if plan is None or model.expert == 1 or request.rank_at is None:
         return []

@@ -137,9 +137,10 @@ def _parts(microbatch: int) -> list[int]:
 def sought_levers(request: PlanRequest, candidates: Sequence[Candidate]) -> Shortage:
     """Why nothing fits: the plan that would in the least memory, and the levers of the whole
     job."""
-    if request.zeros:  # Stage 3 needs the least memory, so the other levers are moved beside it.
-        request = replace(request, job=replace(request.job, zero=max(request.zeros)), zeros=())
-    problems = [candidate.problem.at_zero(request.job.zero) for candidate in candidates]
+    # Stage 3 over all ranks needs the least memory, so the other levers are moved beside it.
+    zero = max(request.job.zeros)
+    request = replace(request, job=replace(request.job, zeros=(zero,), shards=(0,)))
+    problems = [candidate.problem.at_zero(zero) for candidate in candidates]
 
     def anything(changed: PlanRequest) -> bool:
         try:
@@ -175,8 +176,8 @@ def sought_levers(request: PlanRequest, candidates: Sequence[Candidate]) -> Shor
         ),
         optimizer=None,
         zero=_first(
-            ZEROS[request.job.zero + 1 :],
-            lambda zero: any(something_fits(problem.at_zero(zero)) for problem in problems),
+            ZEROS[zero + 1 :],
+            lambda stage: any(something_fits(problem.at_zero(stage)) for problem in problems),
         ),
     )
     first = problems[0]

@@ -150,6 +150,18 @@ class Refusals:
                 raise fault
 
 
+def traces_of(traced: RankPoint, parallel: Parallel) -> Iterator[RankPoint]:
+    """What :func:`parallel_rank` loads for a rank that is ``traced`` at the whole sequence; nothing
+    where positions cannot be divided so."""
+    positions, rest = divmod(traced.sequence, parallel.context)
+    if rest:
+        return
+    yield replace(traced, tensor=parallel.tensor, sequence=positions)
+    if parallel.expert > 1 and parallel.tensor > 1 and positions % parallel.tensor == 0:
+        tokens = positions // parallel.tensor
+        yield replace(traced, tensor=1, sequence=tokens, sequence_parallel=False)
+
+
 def parallel_rank(
     load: LoadAt,
     parallel: Parallel,

@@ -22,13 +22,16 @@ from phaze.evaluate.layers import Setting
 from phaze.evaluate.parallel_rank import Parallel
 from phaze.graph.ir import Attention, Model
 from phaze.graph.split_context import Way
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.plan import Plan
 from phaze.placement.problem import PlacementProblem
 
 # So many of the best choices are distinguished; what could not be among them is not considered
 # closely.
 ALTERNATIVES_SHOWN = 5
+# A plan that takes more than so many times the best one is no alternative to it: to solve it
+# exactly would take most of the time of an answer.
+ALTERNATIVES_WITHIN = 1.5
 ModelAt = Callable[[int, int, bool, Attention], Model]
 Choosing = tuple[int, int, bool, Attention]
 # The rank of a choice under further degrees.
@@ -40,22 +43,20 @@ class PlanRequest:
     """A job to plan: ``model_at`` gives the trace of one rank at (width, microbatch, sequence
     parallel, attention), ``job`` what all its placement problems have in common; ``attentions`` are
     those to try. ``experts`` is the published split (pipeline, data, tensor) of 1024 devices, where
-    there is one. ``zeros``: stages of ZeRO to try beside that of the job, where it is free.
+    there is one.
     ``wider_widths``: usual widths that need more devices than there are. ``refused``: choices that
     the model cannot run, and why. ``contexts`` and ``expert``: how many ranks may share a sequence,
     in which ``ways``, or shard the experts, of whose tokens the fullest rank gets ``rows`` times
-    the mean; ``rank_at`` gives the rank of a choice then. ``shards``: how many of the ranks with
-    the same weights may shard state, 0: all. ``free_degrees``: degrees were not requested, so that
+    the mean; ``rank_at`` gives the rank of a choice then. ``free_degrees``: degrees were not requested, so that
     those which no choice can have are left out and not refused."""
 
     model_at: ModelAt
     setting: Setting
-    job: PlacementJob
+    job: TrainingJob
     widths: tuple[int, ...]
     microbatches: tuple[int, ...]
     sequence_parallel: tuple[bool, ...]
     experts: tuple[int, int, int] | None = None
-    zeros: tuple[int, ...] = ()
     wider_widths: tuple[int, ...] = ()
     refused: tuple[tuple[Choosing, str], ...] = ()
     attentions: tuple[Attention, ...] = ("eager",)
@@ -64,7 +65,6 @@ class PlanRequest:
     ways: tuple[Way, ...] = ("ring",)
     rows: float = 1.0
     rank_at: RankAt | None = None
-    shards: tuple[int, ...] = (0,)
     free_degrees: bool = False
 
     @property
@@ -75,7 +75,7 @@ class PlanRequest:
     def sharded_over(self, ranks: int) -> "PlanRequest":
         """The request with state sharded over so many of the ranks with the same weights, 0:
         all."""
-        return replace(self, job=replace(self.job, shard=ranks))
+        return replace(self, job=replace(self.job, shards=(ranks,)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,10 @@ sharpened step by step, each dearer:
 m max(C / S, longest) is no more than any family's batch time: alpha P + beta sum D >= m P, as P is
 at least both. The choice with the least bound is sharpened next (:mod:`phaze.evaluate.best_first`).
 A choice is solved below a limit a little above the best plan so far, and returns with that limit as
-its bound if it has no plan below it. The end: the least bound exceeds the last plan that is shown.
-So the best of those are exact, with every plan of theirs that is no slower; of the others it is
-known that they are slower.
+its bound if it has no plan below it. The end: the least bound exceeds the last plan that is shown,
+or :data:`ALTERNATIVES_WITHIN` times the best: a plan so much slower is no alternative to it. So the
+best of those are exact, with every plan of theirs that is no slower; of the others it is known that
+they are slower.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +37,14 @@ from phaze.evaluate.best_first import BoundedCandidate, best_first, in_steps
 from phaze.evaluate.costed_layers import CostedLayers
 from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.parallel_rank import Parallel, Refusals, parallels
-from phaze.evaluate.plan import ALTERNATIVES_SHOWN, Candidate, Choosing, PlanRequest, choices
+from phaze.evaluate.plan import (
+    ALTERNATIVES_SHOWN,
+    ALTERNATIVES_WITHIN,
+    Candidate,
+    Choosing,
+    PlanRequest,
+    choices,
+)
 from phaze.graph.ir import Model
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.solve import OpenPlacement
@@ -139,16 +147,26 @@ class _Planning:
     def last_s(self) -> float:
         """What a plan may take to be among those that are shown."""
         times = sorted(candidate.rank[0] for _, candidate in self.solved)
-        return (
-            times[ALTERNATIVES_SHOWN - 1] * (1 + TIE) if len(times) >= ALTERNATIVES_SHOWN else inf
-        )
+        if len(times) < ALTERNATIVES_SHOWN:
+            return self.near_s
+        return min(self.near_s, times[ALTERNATIVES_SHOWN - 1] * (1 + TIE))
+
+    @property
+    def near_s(self) -> float:
+        """What a plan may take to be an alternative to the best so far."""
+        return ALTERNATIVES_WITHIN * self.best_s
+
+    @property
+    def best_s(self) -> float:
+        """The seconds of the best plan so far."""
+        return min((candidate.rank[0] for _, candidate in self.solved), default=inf)
 
     def ranks(self, ranks: _Ranks) -> BoundedCandidate:
         """Choices by what no plan of theirs undercuts whatever memory there is; then by their
         placement problems."""
 
         def examine(bound_s: float) -> Iterator[BoundedCandidate]:
-            zeros = (self.request.job.zero, *self.request.zeros)
+            zeros = self.request.job.zeros
             for index, candidate in enumerate(_problems(self.request, ranks, self.costed)):
                 placement = OpenPlacement(candidate.problem, zeros, self.prices)
                 place, memory_s = (ranks.number, index), placement.bound_s
@@ -163,7 +181,7 @@ class _Planning:
 
     def limits(self) -> tuple[float, float]:
         """The seconds of the best plan so far, and what a plan may take to be shown."""
-        return min((own.rank[0] for _, own in self.solved), default=inf), self.last_s
+        return self.best_s, self.last_s
 
     def solve(
         self, candidate: Candidate, placement: OpenPlacement, place: tuple[int, int], limit_s: float
@@ -196,11 +214,12 @@ def planned(request: PlanRequest, watch: Watch | None = None) -> PlannedChoice:
         if watch is not None:
             watch(ranks.number + 1, len(every))
     best_first(candidates, lambda bound_s: bound_s > planning.last_s)
+    near = [pair for pair in planning.solved if pair[1].rank[0] <= planning.near_s]
     order = [
-        *sorted(planning.solved, key=lambda pair: (pair[1].rank, pair[0])),
+        *sorted(near, key=lambda pair: (pair[1].rank, pair[0])),
         *sorted(planning.short, key=lambda pair: (pair[1].rank, pair[0])),
     ]
-    bounded = sum(len(ranks.models) for ranks in every) * len(request.shards)
+    bounded = sum(len(ranks.models) for ranks in every) * len(request.job.shards)
     shown = tuple(candidate for _, candidate in order)
     return PlannedChoice(shown, bounded, len(planning.tried), planning.costed, planning.prices)
 
@@ -208,7 +227,7 @@ def planned(request: PlanRequest, watch: Watch | None = None) -> PlannedChoice:
 def _problems(request: PlanRequest, ranks: _Ranks, costed: CostedLayers) -> Iterator[Candidate]:
     """The placement problems of choices, but of those that another one beats."""
     _, microbatch, spread, _ = ranks.choice
-    requests = [request.sharded_over(ranks) for ranks in request.shards]
+    requests = [request.sharded_over(ranks) for ranks in request.job.shards]
     problems = [problem_of(requests[0], model, costed) for model in ranks.models]
     for model, first in unbeaten(list(zip(ranks.models, problems, strict=True))):
         yield Candidate(microbatch, spread, model, first, None)

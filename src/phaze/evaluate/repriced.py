@@ -18,7 +18,7 @@ from phaze.evaluate.flow import rank_problem
 from phaze.evaluate.job_file import reopened
 from phaze.evaluate.lowered_layer import keeping_of
 from phaze.pipeline.families import named_family
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.layout import Shape
 from phaze.placement.pipeline import price
 from phaze.placement.structure import StageCut
@@ -42,10 +42,10 @@ def repriced(document: Mapping[str, Any], headroom: float, where: str) -> dict[s
     chunks = int(document.get("chunks", 1))
     family = named_family(document.get("family"), chunks)
     modes = {str(stage["recompute"]) for stage in document["stages"]}
-    placement_job = PlacementJob(
-        setting.machine, job.devices, job.batch, job.optimizer, int(document["zero"]),
+    placement_job = TrainingJob(
+        setting.machine, job.devices, job.batch, job.optimizer, (int(document["zero"]),),
         modes.pop() if len(modes) == 1 else "best", headroom=headroom,
-        shard=int(document.get("shard", 0)),
+        shards=(int(document.get("shard", 0)),),
     )  # fmt: skip
     problem = rank_problem(placement_job, model, setting, families=(family,))
     degrees = (model.tensor * model.context, len(document["stages"]), int(document["data"]))

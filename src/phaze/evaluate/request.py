@@ -14,7 +14,9 @@ from phaze.evaluate.parallel_rank import (
     Parallel,
     fullest_rows,
     parallel_rank,
+    parallels,
     require_shared_out,
+    traces_of,
     usual_context_degrees,
     usual_expert_degrees,
 )
@@ -33,13 +35,12 @@ from phaze.hardware.formats import known_precision
 from phaze.hardware.library import load_built_stack, load_chip, load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
 from phaze.options.arguments import share
+from phaze.options.parallel import MICROBATCHES
 from phaze.options.values import AttentionChoice
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS
 
-MOST_MICROBATCH = 16
-"""Tried where nothing is said; larger ones are named by --microbatch."""
 ATTENTIONS: tuple[Attention, ...] = ("eager", "fused")
 
 
@@ -91,10 +92,8 @@ def sequences_of(batch: units.Batch, sequence: int, where: str) -> int:
 
 
 def usual_microbatches(batch: int) -> tuple[int, ...]:
-    """Powers of two that divide the batch."""
-    return tuple(
-        size for size in (1, 2, 4, 8, MOST_MICROBATCH) if size <= batch and batch % size == 0
-    )
+    """Those that are tried where none are given, and divide the batch."""
+    return tuple(size for size in MICROBATCHES if size <= batch and batch % size == 0)
 
 
 def attentions_of(requested: str | None, stack: Stack, where: str) -> tuple[Attention, ...]:
@@ -146,6 +145,17 @@ class Ranks:
         return replace(
             request, refused=tuple((points[point], str(failed[point])) for point in sorted(failed))
         )
+
+    def prepare_degrees(self, request: PlanRequest, watch: Watch) -> None:
+        """Have what the request's further degrees are made of at hand; what the model refuses is
+        refused again where it is asked for."""
+        points = [
+            traced
+            for choice in choices(request)
+            for parallel in parallels(choice[0], request.contexts, request.expert)
+            for traced in traces_of(self.point(choice), parallel)
+        ]
+        self.supply.prepare(list(dict.fromkeys(points)), watch)
 
 
 def _require_ranges(job: Job) -> None:
@@ -203,6 +213,13 @@ def _attentions(job: Job, supply: Supply, stack: Stack) -> tuple[Attention, ...]
     return attentions_of(job.attention, stack, "--attention")
 
 
+def _zeros(job: Job) -> tuple[int, ...]:
+    """The stages of ZeRO to choose from; state is sharded where ranks that shard it are given."""
+    if job.zero is not None:
+        return (job.zero,)
+    return ZEROS[1:] if job.shard else ZEROS
+
+
 def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
     """The request with every name looked up; a model that is not built in is traced, and ``watch``
     sees how far."""
@@ -221,15 +238,16 @@ def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
     ranks = Ranks(supply, supply.facts.length(job.sequence))
     batch = sequences_of(job.batch, ranks.length, "--batch")
     microbatches, spreads = supply.options(usual_microbatches(batch))
-    placed = PlacementJob(
+    placed = TrainingJob(
         setting.machine,
         job.devices,
         batch,
         stack.optimizer,
-        job.zero or (1 if job.shard else 0),
+        _zeros(job),
         recompute,
         job.chunks,
         share("--headroom", job.headroom),
+        job.shard or (0,),
     )
     request = PlanRequest(
         model_at=lambda *choice: ranks.model(ranks.point(choice)),
@@ -238,8 +256,6 @@ def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
         widths=fitting,
         microbatches=job.microbatch or microbatches,
         sequence_parallel=spreads,
-        zeros=ZEROS[1:] if job.zero is None else (),
-        shards=job.shard or (0,),
         wider_widths=tuple(width for width in widths if width > job.devices),
         experts=supply.experts,
         attentions=_attentions(job, supply, stack),
@@ -249,9 +265,11 @@ def request_of(job: Job, watch: Watch = silent) -> PlanRequest:
         rows=job.rows,
         rank_at=ranks.at,
     )
-    request = ranks.prepared(request, watch)
-    if stack.stages != "icml24" and not job.shard:
-        request = _with_usual_degrees(request, job, ranks.length)
+    with supply.kept_open():
+        request = ranks.prepared(request, watch)
+        if stack.stages != "icml24" and not job.shard:
+            request = _with_usual_degrees(request, job, ranks.length)
+        ranks.prepare_degrees(request, watch)
     require_shared_out(job.rows, request.expert, "--imbalance")
     return request
 

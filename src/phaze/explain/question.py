@@ -167,8 +167,7 @@ def scores_on(scale: Scale, changed: Sequence[tuple[SearchJob, Chip]]) -> list[f
     jobs, chips = zip(*changed, strict=True)
     models, arrays, scores = jobs[0].models, chip_set(chips), list[float]()
     priced = [
-        [task.training.setting(chip).constants for task in tasks_for(job, chip)]
-        for job, chip in changed
+        [task.setting(chip).constants for task in tasks_for(job, chip)] for job, chip in changed
     ]
     if any(constants != priced[0] for constants in priced):
         return [score_on(job, scale, chip) for job, chip in changed]

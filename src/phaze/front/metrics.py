@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError, unknown_name
+from phaze.options.values import Kind
 from phaze.search.chips import SpaceChips
-from phaze.search.objective import Kind
 
 Floats = NDArray[np.float64]
 MOST = 3

@@ -38,6 +38,14 @@ def whole(option: str, value: Any) -> int:
     return int(text)
 
 
+def workers(option: str, value: Any) -> int:
+    """A number of worker processes; 0 is one for each core."""
+    count = whole(option, value)
+    if count < 0:
+        raise InputError(option, f"{count} is not a number of workers", "give 0 or more")
+    return count
+
+
 def number(option: str, value: Any) -> float:
     """A finite number, or a text that is one."""
     try:

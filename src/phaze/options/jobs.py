@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
-from phaze.options.arguments import names, shards, share
-from phaze.options.option import Option
-from phaze.pipeline.names import NAMES
+from phaze.options.arguments import shards, share
+from phaze.options.option import ByRules, Option
+from phaze.options.parallel import Degrees, ParallelOptions
 
 if TYPE_CHECKING:
     from phaze.graph.supply.module import ModuleSupply as Model
 
-Degrees = str | int | Sequence[int]
 Sizes = str | Mapping[str, Any]
 Source = str | Path | Mapping[str, Any]
 BasisName = Literal["calibrated", "datasheet", "ideal"]
@@ -63,7 +62,13 @@ class JobOptions(TypedDict, total=False):
     """What is trained, whatever it runs on; in a study each is a key of ``training``."""
 
     devices: Annotated[
-        int | None, Option("Number of devices.", key="training.devices", value="Count")
+        int | None,
+        Option(
+            "Number of devices.",
+            key="training.devices",
+            value="Count",
+            rules=ByRules(1024, 1024),
+        ),
     ]
     batch: Annotated[
         int | str | None,
@@ -73,6 +78,7 @@ class JobOptions(TypedDict, total=False):
             "a round number of sequences.",
             key="training.batch",
             value="BatchSize",
+            rules=ByRules(1024, 4096),
         ),
     ]
     sequence: Annotated[
@@ -92,6 +98,8 @@ class JobOptions(TypedDict, total=False):
             python="In a list 0 is all.",
             former="shards",
             read=shards,
+            of_plan="Hybrid sharding: how many of the context x data ranks with the same weights "
+            "shard ZeRO's state; default: all.",
             key="training.shard",
             value="ShardRanks",
             choices="ShardChoices",
@@ -105,6 +113,7 @@ class JobOptions(TypedDict, total=False):
                 "eager, fused (scores never leave the chip), or best of both; default: as "
                 "the stack runs it."
             ),
+            of_plan="Kind of attention; default: as the stack runs it, of a graph its own.",
             key="training.attention",
             value="Attention",
             choices="AttentionChoice",
@@ -124,12 +133,13 @@ class JobOptions(TypedDict, total=False):
     headroom: Annotated[
         str | float | None,
         Option(
-            "Share of memory to leave free, such as 6% or 0.06; default 6%, under rules "
-            "icml24 none. A fixed plan may "
-            "use all of it.",
+            "Share of memory that a plan leaves free unless it is given, such as 6% or 0.06; "
+            "default {rules}.",
             key="training.headroom",
             read=share,
             value="Headroom",
+            # Nearly 5 GiB of an 80 GiB device: fragments and workspaces beyond the stack's reserve.
+            rules=ByRules("6%", 0),
         ),
     ]
     tokens: Annotated[
@@ -149,131 +159,6 @@ class JobOptions(TypedDict, total=False):
             "With `tokens`: prices, PUE and carbon (phaze.ownership/1); default: bundled ones.",
             key="training.terms",
             value="Place",
-        ),
-    ]
-
-
-class ParallelOptions(TypedDict, total=False):
-    """Which plans of a job may be chosen."""
-
-    microbatch: Annotated[
-        Degrees | None,
-        Option(
-            "Microbatch sizes to try, such as 1,2,4; default 1,2,4,8,16.",
-            former="microbatches",
-            value="Count",
-            choices="Choices",
-        ),
-    ]
-    tensor: Annotated[
-        Degrees | None,
-        Option(
-            "Tensor-parallel degrees (TP) to try, such as 1,8; default: all that divide.",
-            former="widths",
-            value="Count",
-            choices="Choices",
-        ),
-    ]
-    expert: Annotated[
-        Degrees | None,
-        Option(
-            "Expert-parallel degrees (EP) to try, such as 1,8: ranks that experts are "
-            "distributed over; default, "
-            "for a mixture of experts, 1 and the powers of two that divide them.",
-            key="training.expert",
-            value="Count",
-            choices="Choices",
-            unstated=1,
-        ),
-    ]
-    context: Annotated[
-        Degrees | None,
-        Option(
-            "Context-parallel degrees (CP) to try, such as 1,2: ranks that a sequence is "
-            "split over; default 1, "
-            "and from 32,768 tokens on 1, 2, 4, 8.",
-            former="contexts",
-            key="training.context",
-            value="Count",
-            choices="Choices",
-            unstated=1,
-        ),
-    ]
-    context_way: Annotated[
-        str | Sequence[str] | None,
-        Option(
-            "Context-parallel methods: ring, all_gather, ulysses or hierarchical, or "
-            "several of them; default: "
-            "the fastest.",
-            former="ways",
-            read=names,
-            key="training.context_way",
-            value="Way",
-            choices="WayChoices",
-            unstated="ring",
-        ),
-    ]
-    imbalance: Annotated[
-        float | None,
-        Option(
-            "Tokens of the most loaded expert rank over the mean, at least 1; default 1, balanced.",
-            key="training.imbalance",
-            value="Positive",
-        ),
-    ]
-    capacity: Annotated[
-        float | None,
-        Option(
-            "Token limit of an expert rank, over the mean; tokens beyond it are dropped.",
-            key="training.capacity",
-            value="Positive",
-        ),
-    ]
-    chunks: Annotated[
-        Degrees | None,
-        Option(
-            (
-                "Virtual stages (VPP) to try in addition to 1, such as 2,4; default: all "
-                "that divide the blocks; 1: none."
-            ),
-            key="training.chunks",
-            value="Count",
-            choices="Choices",
-            unstated=1,
-        ),
-    ]
-    family: Annotated[
-        str | Sequence[str] | None,
-        Option(
-            f"Pipeline families to allow, of those that the stack runs: {', '.join(NAMES)}; "
-            "best (default): all of them.",
-            former="families",
-            read=names,
-            key="training.family",
-            value="PipelineFamily",
-            choices="FamilyChoices",
-            unstated=None,
-        ),
-    ]
-    zero: Annotated[
-        int | None,
-        Option(
-            "ZeRO stage: 1 shards the optimizer state over the replicas, 2 also "
-            "gradients, 3 also weights; default: "
-            "the fastest.",
-            key="training.zero",
-            value="ZeroStage",
-            choices="ZeroChoice",
-            unstated=0,
-        ),
-    ]
-    recompute: Annotated[
-        str,
-        Option(
-            "none, selective, full or modules (mlp,layernorm) on every stage, with "
-            "offload saved activations are "
-            "held in host memory (full,offload); best chooses stage by stage.",
-            "best",
         ),
     ]
 

@@ -4,23 +4,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import Field, create_model
+from pydantic import Field, TypeAdapter, create_model
 
 from phaze.documents import Document
 from phaze.options import values
-from phaze.options.jobs import JobOptions, ParallelOptions
+from phaze.options.jobs import JobOptions
 from phaze.options.option import REQUIRED, Option, table_parameters
+from phaze.options.parallel import ParallelOptions
+from phaze.options.studies import GapOptions
+from phaze.options.study_keys import StudyKeys
+
+# In the schema of a file: what holds where a key is not stated and something else decides.
+UNSTATED = "unstated"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyField:
     """A key of a file: the name of its type in :mod:`.values`, and what holds where the file does
-    not state it."""
+    not state it, for None in words."""
 
     name: str
     kind: str
     unstated: Any = REQUIRED
     description: str = ""
+    words: str = ""
 
     def definition(self) -> Any:
         """As pydantic takes it."""
@@ -28,7 +35,8 @@ class KeyField:
         if self.unstated is None:
             kind = kind | None
         if self.description:
-            kind = Annotated[kind, Field(description=self.description)]
+            words: dict[str, Any] | None = {UNSTATED: self.words} if self.words else None
+            kind = Annotated[kind, Field(description=self.description, json_schema_extra=words)]
         return kind, ... if self.unstated is REQUIRED else self.unstated
 
 
@@ -38,14 +46,35 @@ def job_options() -> dict[str, Option]:
     return {parameter.name: parameter.option for parameter in parameters}
 
 
+def study_options() -> dict[str, Option]:
+    """What stands for a key of a study, an option of a command or not, by that key."""
+    parameters = [*table_parameters(GapOptions), *table_parameters(StudyKeys)]
+    options = [*job_options().values(), *(parameter.option for parameter in parameters)]
+    return {option.key: option for option in options if option.key}
+
+
 def study_keys(table: str) -> list[KeyField]:
-    """Every option whose key stands in this table of a study; None is as the rules have it."""
+    """Every key of this table of a study; None is as the rules, or something else, have it."""
     fields = []
-    for option in job_options().values():
-        place, _, key = option.key.rpartition(".")
-        if place == table:
-            fields.append(KeyField(key, option.choices or option.value, None, option.description))
+    for path, option in study_options().items():
+        place, _, key = path.rpartition(".")
+        kind = option.choices or option.value
+        if place == table and kind:
+            unstated = list(option.default) if isinstance(option.default, tuple) else option.default
+            words = option.default_words
+            fields.append(KeyField(key, kind, unstated, option.description, words))
     return fields
+
+
+def rule_default(key: str, rules: str) -> Any:
+    """What a key of a study is under ``rules`` where the study does not state it, read as the study
+    is; None where something else of the study decides."""
+    option = study_options()[key]
+    stated = None if option.rules is None else option.rules.under(rules)
+    kind = option.choices or option.value
+    if stated is None or not kind:
+        return stated
+    return TypeAdapter(getattr(values, kind)).validate_python(stated)
 
 
 def job_keys(required: Sequence[str], optional: Sequence[str]) -> list[KeyField]:
@@ -55,17 +84,25 @@ def job_keys(required: Sequence[str], optional: Sequence[str]) -> list[KeyField]
     for name in (*required, *optional):
         option = job_options()[name]
         # The sentence of an option with choices speaks of several values.
-        description = "" if option.choices else option.description
+        several = (option.description, option.default_words)
+        meaning, words = option.of_one if option.choices else several
+        stated = name in required
         fields.append(
-            KeyField(name, option.value, REQUIRED if name in required else None, description)
+            KeyField(
+                name, option.value, REQUIRED if stated else None, meaning, "" if stated else words
+            )
         )
     return fields
 
 
 def plan_keys(*names: str) -> list[KeyField]:
     """The value of each option in a plan, and what holds where the plan does not state it."""
-    options = job_options()
-    return [KeyField(name, options[name].value, options[name].unstated) for name in names]
+    fields = []
+    for name in names:
+        option = job_options()[name]
+        meaning, words = option.of_one
+        fields.append(KeyField(name, option.value, option.unstated, meaning, words))
+    return fields
 
 
 def choice_keys(*names: str) -> list[KeyField]:

@@ -31,6 +31,9 @@ RESTRICTED = (
 FIELDS: Mapping[str, Sequence[KeyField]] = MappingProxyType(
     {
         "TrainingKeys": study_keys("training"),
+        "CostKeys": study_keys("cost"),
+        "ObjectiveKeys": study_keys("objective"),
+        "SearchKeys": study_keys("search"),
         "RunKeys": job_keys(
             ("devices", "batch"),
             ("sequence", "tokens", "precision", "attention", "imbalance", "capacity"),
@@ -48,6 +51,9 @@ FIELDS: Mapping[str, Sequence[KeyField]] = MappingProxyType(
 )
 
 TrainingKeys = document("TrainingKeys", FIELDS["TrainingKeys"])
+CostKeys = document("CostKeys", FIELDS["CostKeys"])
+ObjectiveKeys = document("ObjectiveKeys", FIELDS["ObjectiveKeys"])
+SearchKeys = document("SearchKeys", FIELDS["SearchKeys"])
 RunKeys = document("RunKeys", FIELDS["RunKeys"])
 RunPlanKeys = document("RunPlanKeys", FIELDS["RunPlanKeys"])
 AnswerPlanKeys = document("AnswerPlanKeys", FIELDS["AnswerPlanKeys"])

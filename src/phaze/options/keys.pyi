@@ -25,6 +25,24 @@ class TrainingKeys(Document):
     chunks: values.Choices | None = None
     family: values.FamilyChoices | None = None
     zero: values.ZeroChoice | None = None
+    cluster: values.Place | None = None
+    stack: values.Place | None = None
+    optimizer: values.Optimizer | None = None
+    microbatches: values.Choices = ...
+    sequence_parallel: values.SequenceParallel = False
+
+class CostKeys(Document):
+    basis: values.Basis | None = None
+    residency: values.YesOrNo = True
+
+class ObjectiveKeys(Document):
+    kind: values.Kind = "throughput"
+    mean: values.Mean = "geometric"
+    baseline: values.Place | None = None
+
+class SearchKeys(Document):
+    gap: values.Share | None = None
+    round_size: values.RoundSize = 16
 
 class RunKeys(Document):
     devices: values.Count

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Required, TypedDict
 
+from phaze.options.arguments import workers
 from phaze.options.frameworks import FRAMEWORK_NAMES
 from phaze.options.jobs import (
     SOURCES,
@@ -63,7 +64,7 @@ class ExplainOptions(PageOptions, total=False):
         bool,
         Option("Also the best chip for each model alone, and what this one loses to it.", False),
     ]
-    workers: Annotated[int, Option("Worker processes; 0: one for each core.", 0)]
+    workers: Annotated[int, Option("Worker processes; 0: one for each core.", 0, read=workers)]
 
 
 class VerifyOptions(CodeOptions, PageOptions, total=False):

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Required, TypedDict
 
+from phaze.options.arguments import workers
 from phaze.options.jobs import CodeOptions, JobOptions, OwnModelOptions, PageOptions, TraceOptions
-from phaze.options.option import REQUIRED, Option
+from phaze.options.option import REQUIRED, ByRules, Option
 
 if TYPE_CHECKING:
     from phaze.graph.supply.module import ModuleSupply as Model
@@ -69,7 +70,7 @@ class FolderOptions(TypedDict, total=False):
             python="Without it one that goes with the value.",
         ),
     ]
-    workers: Annotated[int, Option("Worker processes; 0: one for each core.", 1)]
+    workers: Annotated[int, Option("Worker processes; 0: one for each core.", 1, read=workers)]
     page: Annotated[
         bool, Option("Also write the page of the answer into its folder, as commands do.", False)
     ]
@@ -94,20 +95,26 @@ class LimitOptions(TypedDict, total=False):
     ]
 
 
-class SearchOptions(
-    StudyOptions, FolderOptions, LimitOptions, EngineOptions, JobOptions, SettingOptions,
-    OwnModelOptions,
-    TraceOptions, CodeOptions, total=False,
-):  # fmt: skip
-    """Options of ``search``."""
+class GapOptions(TypedDict, total=False):
+    """How far a proof must go."""
 
     gap: Annotated[
         float | None,
         Option(
-            "Relative gap to prove, such as 0.0001; default 0.1 %, under rules icml24 0.01 %.",
+            "Relative gap to prove, such as 0.0001; default {rules}.",
             key="search.gap",
+            value="Share",
+            rules=ByRules(0.001, 0.0001),
         ),
     ]
+
+
+class SearchOptions(
+    StudyOptions, FolderOptions, LimitOptions, EngineOptions, JobOptions, SettingOptions,
+    OwnModelOptions,
+    TraceOptions, CodeOptions, GapOptions, total=False,
+):  # fmt: skip
+    """Options of ``search``."""
 
 
 class FrontOptions(

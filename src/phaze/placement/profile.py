@@ -17,7 +17,7 @@ from phaze.hardware.cluster import Cluster, Level, cluster_of
 from phaze.hardware.library import load_cluster, load_stack
 from phaze.options.keys import ProfileKeys
 from phaze.pipeline.families import FAMILIES
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.layers import LayerGraph, PlacedLayer, layer_graph
 from phaze.placement.machine import Machine
 from phaze.placement.problem import PlacementProblem, RecomputeChoice
@@ -243,8 +243,8 @@ def _cluster(file: ProfileFile) -> PlacementProblem:
     stack = load_stack(file.stack or cluster.stack)
     families = (FAMILIES[file.schedule or "1f1b"],)
     machine = Machine(cluster, stack, precision=file.precision or stack.precision)
-    job = PlacementJob(
-        machine, file.devices, file.microbatches, file.optimizer, file.zero or 0, _choice(file)
+    job = TrainingJob(
+        machine, file.devices, file.microbatches, file.optimizer, (file.zero or 0,), _choice(file)
     )
     hbm = file.hbm_bytes, file.hbm_bytes_per_s
     return stack_problem(job, graphs_of(file), families, file.microbatches, hbm)

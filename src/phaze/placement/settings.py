@@ -16,7 +16,7 @@ from phaze.hardware.stack import Optimizer, Stack
 from phaze.pipeline.families import FAMILIES, ICML24, ONE_F_ONE_B, ONE_STAGE
 from phaze.pipeline.family import Family
 from phaze.pipeline.names import NAMES, PipelineFamily
-from phaze.placement.job import PlacementJob
+from phaze.placement.job import TrainingJob
 from phaze.placement.layers import LayerGraph, PlacedLayer
 from phaze.placement.problem import PlacementProblem, RecomputeChoice
 from phaze.placement.rules import ZEROS, Rules, icml24_rules
@@ -128,8 +128,13 @@ def _plain(graph: LayerGraph) -> LayerGraph:
     return replace(graph, layers=tuple(layers))
 
 
+def job_rules(job: TrainingJob) -> Rules:
+    """How layers of a job are placed: what its stack says, on its network."""
+    return stack_rules(job.machine.stack, job.machine.cluster)
+
+
 def stack_problem(
-    job: PlacementJob,
+    job: TrainingJob,
     graphs: Sequence[LayerGraph],
     families: tuple[Family, ...],
     microbatches: int,

@@ -4,6 +4,7 @@ terms."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from phaze.evaluate.plan import ALTERNATIVES_SHOWN, ALTERNATIVES_WITHIN
 from phaze.evaluate.plan_set import USUAL, NamedPlan
 from phaze.options.frameworks import FRAMEWORK_NAMES
 from phaze.report.plan_cards import badges
@@ -92,7 +93,18 @@ def alternatives_group(
         "The best plan of each different choice, and what people usually run. Left: of a "
         "device's memory."
     )
-    return Group(sections, "Alternatives", caption)
+    return Group(sections, "Alternatives", caption + _rest(document))
+
+
+def _rest(document: Mapping[str, Any]) -> str:
+    """What is known of the choices that are not shown, where fewer are than there is room for."""
+    counted, shown = document.get("choices") or {}, len(document.get("alternatives") or ())
+    if not shown < min(ALTERNATIVES_SHOWN, counted.get("bounded", 0)):
+        return ""
+    return (
+        f" Any other choice takes more than {ALTERNATIVES_WITHIN:g} times as long, does not fit, or "
+        "is never better than one of these."
+    )
 
 
 def what_if_group(document: Mapping[str, Any]) -> Section | None:

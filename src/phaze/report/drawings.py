@@ -179,7 +179,7 @@ class Region:
 @dataclass(frozen=True, slots=True)
 class Scatter:
     """Points over two axes, those of a series joined; ``regions`` are shaded, ``ranges`` drawn
-    along the x axis."""
+    along the x axis; ``thin``: half as high."""
 
     x: Axis
     y: Axis
@@ -189,6 +189,7 @@ class Scatter:
     title: str = ""
     caption: str = ""
     notes: Sequence[str] = ()
+    thin: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,17 @@ from phaze.report.drawings import (
 )
 from phaze.report.page.render import rendered
 from phaze.report.page.script_numbers import plot_numbers, timeline_numbers
-from phaze.report.sections import Cards, Group, Pin, RunCost, Section, Sections, Table, Variants
+from phaze.report.sections import (
+    Cards,
+    Group,
+    Pick,
+    Pin,
+    RunCost,
+    Section,
+    Sections,
+    Table,
+    Variants,
+)
 from phaze.units import show
 
 PER_PAGE = 14
@@ -41,6 +51,8 @@ FEW_SECTIONS = 3
 # A drawing of a scatter: its size, and the room around it.
 WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 34, 34, 46
+MANY_POINTS = 60
+"""Lines of more points have no dot for each."""
 SERIES = 6
 """Kinds of lines that the style sheet has."""
 LANES_WIDTH = 1000.0
@@ -66,6 +78,8 @@ KINDS: Mapping[BlockKind, tuple[Colour, str]] = MappingProxyType(
 """The colour of a kind of block, and its name in a legend."""
 SCRIPTS: Mapping[str, str] = MappingProxyType(
     {
+        "live": "live.js",
+        "compares": "compare_rows.js",
         "designplot": "design_plot.js",
         "zoomed": "timeline.js",
         "long": "sorted_table.js",
@@ -91,12 +105,13 @@ class Part:
 
 def _scatter_drawing(section: Scatter) -> dict[str, Any]:
     across, up = section.x.scale(), section.y.scale()
+    height = HEIGHT // 2 if section.thin else HEIGHT
 
     def x(value: float) -> str:
         return f"{LEFT + across(value) * (WIDTH - LEFT - RIGHT):.1f}"
 
     def y(value: float) -> str:
-        return f"{HEIGHT - BOTTOM - up(value) * (HEIGHT - TOP - BOTTOM):.1f}"
+        return f"{height - BOTTOM - up(value) * (height - TOP - BOTTOM):.1f}"
 
     def span(region: Region) -> dict[str, str]:
         start, end = float(x(region.start)), float(x(region.end))
@@ -110,7 +125,7 @@ def _scatter_drawing(section: Scatter) -> dict[str, Any]:
         }
 
     return {
-        "size": (WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM),
+        "size": (WIDTH, height, LEFT, RIGHT, TOP, BOTTOM),
         "regions": [span(region) for region in section.regions],
         "ranges": [span(region) for region in section.ranges],
         "across": _ticks(section.x, x),
@@ -159,9 +174,11 @@ def _timeline_drawing(section: Timeline) -> dict[str, Any]:
 
 
 def _is_paged(section: Table) -> bool:
-    """Whether a table can be sorted, searched and paged: a long one, and one that follows a
-    plot."""
-    return len(section.rows) > LONG or (bool(section.rows) and isinstance(section.rows[0][0], Pin))
+    """Whether a table can be sorted, searched and paged: a long one, and one that follows a plot or
+    is a list of what may be compared."""
+    if len(section.rows) > LONG:
+        return True
+    return bool(section.rows) and isinstance(section.rows[0][0], Pin | Pick)
 
 
 def _pieces(pieces: Sequence[Piece], end: float) -> list[tuple[float, float, Colour, str]]:
@@ -220,7 +237,7 @@ class _Layout:
             case Gauge():
                 return replace(part, drawing=_pieces(section.pieces, section.scale))
             case Table() if _is_paged(section):
-                self.needs.add("long")
+                self.needs |= {"long", "compares"} if section.compares else {"long"}
                 return replace(part, drawing=True)
             case DesignPlot():
                 self.needs.add("designplot")
@@ -290,9 +307,12 @@ def sections_page(
     subject: Sequence[str] = (),
     foot: str = "",
     served: bool = False,
+    home: bool = False,
+    refresh_s: float = 0.0,
 ) -> str:
     """A page of sections; ``command`` and ``subject`` say what answers what, ``foot`` what it holds
-    under, ``served`` whether phaze view shows it."""
+    under, ``served`` whether phaze view shows it, ``home`` whether it is its list of runs,
+    ``refresh_s`` after how many seconds it asks for itself again."""
     layout = _Layout()
     parts = _headlined(layout.parts(sections))
     titled = _titled(parts)
@@ -313,8 +333,12 @@ def sections_page(
         ],
         "foot": foot,
         "served": served,
+        "home": home,
+        "refresh_s": refresh_s,
+        "many_points": MANY_POINTS,
         "per_page": PER_PAGE,
         "many_bars": MANY_BARS,
     }
+    layout.needs |= {"live"} if refresh_s else set()
     scripts = [script for need, script in SCRIPTS.items() if need in layout.needs]
     return rendered("sections.html", context, scripts, layout.numbers or None, served=served)

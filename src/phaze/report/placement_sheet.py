@@ -1,13 +1,13 @@
 """Plans of profiles, and of any plan what it would take to fit."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from phaze.placement.plan import Plan, Stage
 from phaze.placement.problem import PlacementProblem
-from phaze.placement.shortage import Levers, Shortage
-from phaze.report.plan_text import lever_rows
+from phaze.placement.shortage import Shortage
+from phaze.report.lever_text import lever_rows
 from phaze.report.sections import Cell, Figures, Group, Meter, Notes, Section, Table
 from phaze.report.step_time import step_time
 from phaze.units import show
@@ -45,7 +45,7 @@ def missing_sections(document: Mapping[str, Any]) -> list[Section]:
         ("in all", show(shortage["needed_bytes"], "B")),
         ("there is", show(shortage["available_bytes"], "B")),
     ]
-    levers = lever_rows(shortage.get("levers") or {})
+    levers = lever_rows(shortage.get("levers") or {}, "given")
     need = Figures(
         terms, f"It does not fit: stage {shortage['stage']} lacks {missing}", "what it holds"
     )
@@ -126,27 +126,6 @@ def _placed(path: str, problem: PlacementProblem, plan: Plan) -> list[Section]:
     ]
 
 
-def _lever_rows(levers: Levers, tried: bool) -> Iterator[tuple[str, str]]:
-    shrinks = "" if tried else " (estimated: {} shrink with it)"
-    texts = {
-        "hbm_bytes": levers.hbm_bytes and f"at least {show(levers.hbm_bytes, 'B')} a device",
-        "devices": levers.devices and f"at least {levers.devices:,}",
-        "tensor": levers.tensor and f"TP {levers.tensor}{shrinks.format('sharded layers')}",
-        "microbatch": levers.microbatch_divisor
-        and f"{levers.microbatch_divisor} times smaller{shrinks.format('activations')}",
-        "recompute": levers.recompute
-        and (
-            f"{levers.recompute}, on every stage"
-            if tried
-            else 'true or "best", instead of as given'
-        ),
-        "optimizer": levers.optimizer and f"{levers.optimizer}",
-        "zero": levers.zero and f"stage {levers.zero}: state sharded over the replicas",
-    }
-    for name, text in texts.items():
-        yield name.removesuffix("_bytes"), text if isinstance(text, str) else "does not help alone"
-
-
 def shortage_sections(title: str, shortage: Shortage, tried: bool = False) -> list[Section]:
     """Why nothing fits and what would; ``tried``: every lever was tried out on traced layers."""
     sections: list[Section] = [Notes([f"{shortage.sentence}."], title)]
@@ -155,7 +134,8 @@ def shortage_sections(title: str, shortage: Shortage, tried: bool = False) -> li
         memory = asdict(stage.memory).items()
         rows = [(name.replace("_", " "), show(need, "B")) for name, need in memory if need]
         sections.append(Figures(rows, "Its fullest stage", f"layers {_span(stage.layers)}"))
-    return [*sections, Figures(list(_lever_rows(shortage.levers, tried)), FIT)]
+    levers = lever_rows(asdict(shortage.levers), "tried" if tried else "estimated")
+    return [*sections, Figures(levers, FIT)]
 
 
 def place_sections(

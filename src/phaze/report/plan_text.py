@@ -139,20 +139,3 @@ def subject_of(document: Mapping[str, Any], model: str = "") -> tuple[str, ...]:
         str(cluster.get("label") or job["cluster"]),
         software,
     )
-
-
-def lever_rows(levers: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What would make a given plan fit, each change alone."""
-    texts = {
-        "hbm_bytes": lambda value: f"at least {show(value, 'B')} a device",
-        "devices": lambda value: f"{value:,}, the pipeline deeper, as many replicas",
-        "tensor": lambda value: f"TP {value}, as many replicas as there are devices for",
-        "zero": lambda value: f"stage {value}",
-    }
-    return [
-        (
-            name.removesuffix("_bytes"),
-            "does not help alone" if value is None else texts.get(name, str)(value),
-        )
-        for name, value in levers.items()
-    ]

@@ -53,6 +53,15 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
+class Pick:
+    """A cell that picks its row, by a key, to be compared with another; without a key the row
+    cannot be."""
+
+    text: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """A cell that chooses a variant of the page: whose it is, which, and what it is in a few
     tags."""
@@ -71,7 +80,7 @@ class Swatch:
     colour: Colour
 
 
-Cell = str | Meter | Number | Link | Pin | Choice | Swatch
+Cell = str | Meter | Number | Link | Pin | Pick | Choice | Swatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,8 @@ class Table:
     """Rows of cells; the first ``texts`` columns and the last ``end_texts`` hold texts, the others
     numbers, which end at the right. A long one is sorted by the column ``sorted_by`` at first, and
     shows ``narrow`` columns alone where a phone has no room for more; the first ``on_terminal`` are
-    those that 80 characters have room for, where all fit a phone as cards.
+    those that 80 characters have room for, where all fit a phone as cards. ``compares``: the
+    address of what compares two rows that are picked.
     """
 
     columns: Sequence[str]
@@ -119,6 +129,7 @@ class Table:
     sorted_by: int | None = None
     narrow: int | None = None
     on_terminal: int | None = None
+    compares: str = ""
 
     def is_number(self, column: int) -> bool:
         """Whether a column holds numbers."""

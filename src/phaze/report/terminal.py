@@ -30,6 +30,7 @@ from phaze.report.sections import (
     Link,
     Meter,
     Notes,
+    Pick,
     Pin,
     RunCost,
     Section,
@@ -127,7 +128,7 @@ def _table(console: Console, section: Table) -> None:
     kept = [
         number
         for number in range(section.on_terminal or section.narrow or len(section.columns))
-        if not (shown and isinstance(shown[0][number], Pin))
+        if not (shown and isinstance(shown[0][number], Pin | Pick))
     ]
     columns = [section.columns[number] for number in kept]
     rows = [[row[number] for number in kept] for row in shown]

@@ -185,7 +185,7 @@ def searched(
             where, f"{task.name} was not studied at this width and microbatch", "search again"
         )
     model, job = task.graphs[configuration.graph].model, task.training
-    at = (job.setting(chip), found["plan"], job.devices, job.batch, where)
+    at = (task.setting(chip), found["plan"], job.devices, job.batch, where)
     effort = SchedulingEffort(limits_of(scheduler), scheduler, solved=solved or SolvedSchedules())
     return planned(model, *at, effort=effort)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from phaze.errors import InfeasibleError
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
+from phaze.placement.settings import job_rules
 from phaze.search.task import SearchJob, on_cluster, with_links
 from phaze.values import replace
 
@@ -33,7 +34,7 @@ def levels_of(job: SearchJob, chip: Chip) -> tuple[NetworkLevel, ...]:
     cluster = training.machine.cluster
     if job.space.own_links:
         cluster = with_links(cluster, chip.links.bandwidth_bytes_per_s, of_chip=True)
-    if training.rules.link_bytes_per_s is not None:
+    if job_rules(training).link_bytes_per_s is not None:
         return (NetworkLevel("link", cluster.levels[0].bandwidth_bytes_per_s, True),)
     levels = cluster.levels
     return tuple(

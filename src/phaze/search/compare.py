@@ -100,7 +100,7 @@ def _floor_s(task: ModelTask, chip: Chip, timed: bool, graph: int) -> float:
     nothing, or where time alone does not count."""
     rank_graph, constants, chips = (
         task.graphs[graph],
-        task.training.setting(chip).constants,
+        task.setting(chip).constants,
         chip_set([chip]),
     )
     if not timed or not counts_parts(rank_graph):

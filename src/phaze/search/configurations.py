@@ -104,7 +104,7 @@ class SharedJoules:
             return None
         if (model, graph) not in self.operators:
             arrays = self.state.arrays.taken(self.chips)
-            rank_graph, constants = task.graphs[graph], task.training.constants
+            rank_graph, constants = task.graphs[graph], task.constants
             self.operators[model, graph] = operator_joules(rank_graph, arrays, constants, energy)
         return self.operators[model, graph].of_chip(column)
 
@@ -141,8 +141,8 @@ def plan_found(
 def works_known(state: SearchState, number: int, model: int, chip: Chip) -> dict[int, WorkTimes]:
     """What works of a model take on a chip of a search, by graph, as far as that is kept
     (:mod:`phaze.search.round_works`); nothing where the chip has constants of its own."""
-    job = state.job.models[model].training
-    if job.setting(chip).constants != job.constants:
+    task = state.job.models[model]
+    if task.setting(chip).constants != task.constants:
         return {}
     return {
         graph: works

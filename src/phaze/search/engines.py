@@ -18,8 +18,6 @@ def engine_of(name: str, address: str | None, count: int, cores: int) -> Iterato
     """
     if name not in ENGINES:
         raise unknown_name("--engine", "engine", name, ENGINES)
-    if count < 0:
-        raise InputError("--workers", f"{count} is not a number of workers", "give 0 or more")
     if name == "local":
         if address is not None:
             raise InputError("--address", "the engine 'local' has no address", "add --engine ray")

@@ -81,7 +81,7 @@ class ChipEvaluation:
         if works is not None:
             return works
         if (model, graph) not in self.works:
-            layers, constants = task.graphs[graph].layers, task.training.constants
+            layers, constants = task.graphs[graph].layers, task.constants
             self.works[model, graph] = layer_works(layers, self.arrays, constants)
         return self.works[model, graph]
 
@@ -90,7 +90,7 @@ class ChipEvaluation:
         key, task = (model, graph), self.tasks[model]
         if key not in self.layers:
             name = b"%d %d %d" % (self.network, *key)
-            costs, constants = self._costs(model, graph), task.training.constants
+            costs, constants = self._costs(model, graph), task.constants
             self.layers[key] = exact_layers(
                 task.graphs[graph], name, self.arrays, constants, self.memo, costs
             )
@@ -187,7 +187,7 @@ class ChipEvaluation:
         task, chosen = self.tasks[model], self.tasks[model].configurations[configuration]
         key = (model, chosen.graph)
         if key not in self.joules:
-            spreads, constants = self.exact(*key).spreads, task.training.constants
+            spreads, constants = self.exact(*key).spreads, task.constants
             self.joules[key] = layer_joules(
                 task.graphs[chosen.graph], self.arrays, constants, energy, spreads
             )

@@ -15,6 +15,7 @@ from phaze.evaluate.training_run import Budget, Pace, training_run
 from phaze.evaluate.utilisation import LayerFlops, Ran, model_flops, utilisation_of
 from phaze.hardware.chip import Chip
 from phaze.placement.layout import Shape
+from phaze.placement.settings import job_rules
 from phaze.placement.sharing import Sharing
 from phaze.search.task import Configuration, ModelTask
 
@@ -36,7 +37,7 @@ def with_figures(
     )
     tokens = training.batch * graph.model.sequence
     recomputed = (
-        range(len(graph.calls)) if training.rules.plain_layers else block_calls(graph.model)
+        range(len(graph.calls)) if job_rules(training).plain_layers else block_calls(graph.model)
     )
     rounds = training.microbatches(graph.microbatch)
     devices, peak = training.devices, chip.peak_flops_in(training.precision)

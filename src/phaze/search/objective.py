@@ -32,21 +32,14 @@ that sum to 1, n_m sequences a batch and v0_m on the baseline chip:
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phaze.errors import InputError
+from phaze.options.values import Kind, Mean
 
-Kind = Literal[
-    "throughput",
-    "throughput_per_watt",
-    "throughput_per_usd",
-    "throughput_per_kgco2e",
-    "energy_delay",
-]
-Mean = Literal["geometric", "arithmetic", "regret"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 UNITS: Mapping[Kind, str] = MappingProxyType(
     {

@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
-from phaze.documents import digest, dumps, plain_value
+from phaze.documents import dumps, plain_value
 from phaze.errors import InputError
 from phaze.evaluate.parallel_rank import parallels
 from phaze.evaluate.plan import Candidate, PlanRequest, choices
@@ -26,15 +26,12 @@ from phaze.graph import store
 from phaze.graph.ir import Model
 from phaze.placement.answer import document_of
 from phaze.search.exact_layers import ScheduleMemo
+from phaze.search.problem_file import SCHEMA, graphs_text, model_document, problem_text
 from phaze.search.question_files import Papers
 from phaze.search.rank_graph import rank_graph
 from phaze.search.reference import layers_on
-from phaze.search.task import ModelTask, Training, task_of
+from phaze.search.task import ModelTask, task_of
 from phaze.search.witness import heading, model_witness, needs_schedules, tables_of
-
-PROBLEM, GRAPHS = "phaze.problem/1", "phaze.graphs/1"
-HEADS = ("tensor", "microbatch", "sequence", "sequence_parallel", "attention", *store.DEGREES)
-TASK = ("name", "weight", "training", "configurations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,31 +66,15 @@ def ranks(request: PlanRequest) -> Iterator[Model]:
 
 def _task(request: PlanRequest, name: str, models: list[Model]) -> ModelTask:
     """The request as a search would have it, on one chip."""
-    machine, zeros = request.setting.machine, tuple(sorted({request.job.zero, *request.zeros}))
-    training = Training(
-        request.job.devices,
-        request.job.batch,
-        request.job.optimizer,
-        machine,
-        request.setting.constants,
-        request.setting.precision,
-        zeros,
-        request.job.chunks,
-        request.job.headroom,
-        request.shards,
-    )
+    machine = request.setting.machine
     return task_of(
         name,
         1.0,
-        training,
+        request.job,
+        request.setting.constants,
         [rank_graph(model, machine) for model in models],
         (request.job.recompute,),
     )
-
-
-def head_of(graph: Mapping[str, Any]) -> dict[str, Any]:
-    """What tells the traced ranks of a model apart."""
-    return {key: graph[key] for key in HEADS if key in graph}
 
 
 def _problem(
@@ -103,25 +84,13 @@ def _problem(
     restricted: Mapping[str, Any],
 ) -> dict[str, Any]:
     chip = request.setting.chip
-    rows = [{**head_of(graph), "digest": digest(graph)} for graph in graphs]
-    model = {
-        **{name: plain_value(getattr(task, name)) for name in TASK},
-        "part": "model",
-        "graphs": rows,
-    }
-    if request.shards == (
-        0,
-    ):  # stated only where some ranks with the same weights share out state, not all
-        del model["training"]["shards"]
-        for configuration in model["configurations"]:
-            del configuration["shard"]
     return {
-        "schema": PROBLEM,
+        "schema": SCHEMA,
         "name": task.name,
         "residency": request.setting.residency,
         "chip": plain_value(chip),
         "hbm_bytes": [chip.hbm.size_bytes],
-        "models": [model],
+        "models": [model_document(task, "model", graphs)],
         "gap": 0.0,
         **({"restricted": dict(restricted)} if restricted else {}),
     }
@@ -136,8 +105,8 @@ def plan_papers(
     """The documents of a plan that was proved fastest, among those that were requested."""
     models = list(ranks(request))
     task, graphs = _task(request, name, models), [store.plain(model) for model in models]
-    problem = dumps(_problem(request, task, graphs, restricted), pretty=True) + "\n"
-    text = dumps({"schema": GRAPHS, "models": [graphs]}) + "\n"
+    problem = problem_text(_problem(request, task, graphs, restricted))
+    text = graphs_text([graphs])
     if best.plan is None:
         raise AssertionError(f"{name}: a plan that does not fit is not certified")
     place, table = (

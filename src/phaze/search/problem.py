@@ -12,7 +12,6 @@ import numpy as np
 from phaze.evaluate.flow import placed_layers, placement_problem
 from phaze.evaluate.layer_table import LayerTable, empty_table
 from phaze.placement.bottleneck_solver import decides
-from phaze.placement.job import PlacementJob
 from phaze.placement.layers import LayerGraph
 from phaze.placement.problem import PlacementProblem
 from phaze.placement.shortage import something_fits
@@ -43,15 +42,11 @@ def _problem(
     hbm_bytes_per_s: float,
 ) -> PlacementProblem:
     training, graph = task.training, task.graphs[configuration.graph]
-    job = PlacementJob(
-        training.machine,
-        training.devices,
-        training.batch,
-        training.optimizer,
-        configuration.zeros[0],
-        configuration.recompute,
-        training.chunks,
-        training.headroom,
+    job = replace(
+        training,
+        zeros=configuration.zeros,
+        recompute=configuration.recompute,
+        shards=(configuration.shard,),
     )
     sharing = replace(graph.sharing, shard=configuration.shard)
     return placement_problem(

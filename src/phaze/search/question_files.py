@@ -46,6 +46,12 @@ class Papers:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
+def read_problem(folder: Path) -> dict[str, Any]:
+    """``problem.json`` of a folder that was checked."""
+    problem: dict[str, Any] = json.loads((folder / PROBLEM).read_text(encoding="utf-8"))
+    return problem
+
+
 @dataclass(slots=True)
 class RecordingReader:
     """A reader that reads each path once, and remembers every text."""

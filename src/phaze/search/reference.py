@@ -90,7 +90,7 @@ def layers_on(
     """The layers of one graph on a chip; ``remembered`` are schedules and the graph's name in them,
     where there is no time to find them anew, ``costs`` what its works take and ``operators`` their
     joules, where that is known."""
-    rank_graph, constants = task.graphs[graph], task.training.setting(chip).constants
+    rank_graph, constants = task.graphs[graph], task.setting(chip).constants
     memo, name = (ScheduleMemo(scheduler=scheduler), b"") if remembered is None else remembered
     arrays = chip_set([chip])
     exact = exact_layers(rank_graph, name, arrays, constants, memo, costs)

@@ -142,8 +142,8 @@ def model_document(
         },
         "layers": layer_documents(graph, layers.exact),
         "plan": plan,
-        **exchange_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
-        **offload_document(graph.model, placed.problem, placed.plan, training.setting(chip)),
+        **exchange_document(graph.model, placed.problem, placed.plan, task.setting(chip)),
+        **offload_document(graph.model, placed.problem, placed.plan, task.setting(chip)),
         "memory_left": memory_left(
             plan["stages"],
             DeviceMemory(chip.hbm.size_bytes, training.headroom),

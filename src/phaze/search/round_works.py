@@ -33,9 +33,7 @@ def share_works(state: SearchState, chips: Sequence[int]) -> None:
             some = index[near.any(axis=0)]
             if not len(some):
                 continue
-            costs = layer_works(
-                rank_graph.layers, state.arrays.taken(some), task.training.constants
-            )
+            costs = layer_works(rank_graph.layers, state.arrays.taken(some), task.constants)
             for place, chip in enumerate(some.tolist()):
                 works[model, graph, chip] = costs.taken(np.array([place]))
             if exactly:

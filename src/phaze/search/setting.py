@@ -52,5 +52,5 @@ def setting_document(job: SearchJob, chips: SpaceChips, chip: Chip) -> dict[str,
         ),
     }
     if not chip.lumped_share:
-        document["constants"]["software_share"] = training.constants.software_share
+        document["constants"]["software_share"] = task.constants.software_share
     return document

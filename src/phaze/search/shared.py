@@ -43,7 +43,7 @@ def _family(job: SearchJob) -> tuple[object, ...]:
     """All that bounds on layer times depend on but the chip's own fields."""
     energy, space = job.objective.needs_energy, job.space
     layers = tuple(tuple(graph.layers for graph in task.graphs) for task in job.models)
-    constants = tuple(task.training.constants for task in job.models)
+    constants = tuple(task.constants for task in job.models)
     return (space.base, space.own_links, layers, constants, energy)
 
 

@@ -4,7 +4,6 @@ objective, a gap."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,74 +16,16 @@ from phaze.evaluate.training_run import Budget
 from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, links_words, same_links
-from phaze.hardware.formats import Precision, require_format
-from phaze.hardware.stack import Optimizer
+from phaze.hardware.formats import require_format
+from phaze.options.values import RuleName
+from phaze.placement.job import TrainingJob
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
-from phaze.placement.rules import Rules
-from phaze.placement.settings import stack_rules
+from phaze.placement.settings import job_rules
 from phaze.search.objective import Objective
 from phaze.search.rank_graph import RankGraph, graph_on
 from phaze.search.space import Space
 from phaze.values import replace
-
-SettingName = Literal["icml24", "cluster"]
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """The job around a model: devices, sequences of a batch, network, software; ``constants`` are
-    those of the space's chips, ``headroom`` is the share of memory that a plan leaves free.
-
-    ``zeros`` are the stages of ZeRO that plans are chosen from, ``chunks`` what interleaving may
-    use beside 1 (None: all that divide the blocks), ``shards`` how many of the ranks with the same
-    weights may shard state, 0: all.
-    """
-
-    devices: int
-    batch: int
-    optimizer: Optimizer
-    machine: Machine
-    constants: Constants
-    precision: Precision = "bf16"
-    zeros: tuple[int, ...] = (0,)
-    chunks: tuple[int, ...] | None = None
-    headroom: float = 0.0
-    shards: tuple[int, ...] = (0,)
-
-    @property
-    def rules(self) -> Rules:
-        """How layers are placed: what the stack says, on this network."""
-        return stack_rules(self.machine.stack, self.machine.cluster)
-
-    def microbatches(self, microbatch: int) -> int:
-        """Microbatches of a batch, the last one full."""
-        return -(-self.batch // microbatch)
-
-    @property
-    def link_bytes_per_s(self) -> float:
-        """Bandwidth of the innermost level."""
-        return self.machine.cluster.levels[0].bandwidth_bytes_per_s
-
-    def setting(self, chip: Chip) -> Setting:
-        """A chip in this job, whose links a cluster that runs at a chip's links must know."""
-        if self.machine.cluster.levels[0].of_chip and not same_links(chip, self.machine.cluster):
-            words = links_words(chip, self.machine.cluster)
-            raise InputError(
-                "training.cluster",
-                f"{words}, the links of the space's chips",
-                "compare chips of those",
-            )
-        machine = self.machine
-        require_format(self.precision, chip.formats, chip.name, "training.precision")
-        return Setting(
-            chip,
-            machine.cluster,
-            machine.stack,
-            machine.basis,
-            machine.residency,
-            machine.precision,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +43,7 @@ class Configuration:
 @dataclass(frozen=True, slots=True)
 class ModelTask:
     """One model: its graphs at every width and microbatch, its job, and how much it counts beside
-    other models.
+    other models; ``constants`` are those of the space's chips.
 
     ``prices`` remember what collectives and transfers take, ``memo`` what depends on no chip,
     ``shared`` what depends on no bandwidth either, so that all networks of a space have it in
@@ -111,12 +52,33 @@ class ModelTask:
 
     name: str
     weight: float
-    training: Training
+    training: TrainingJob
+    constants: Constants
     graphs: tuple[RankGraph, ...]
     configurations: tuple[Configuration, ...]
     prices: NetworkPrices = field(compare=False, repr=False)
     memo: Memo = field(default_factory=Memo, compare=False, repr=False)
     shared: Memo = field(default_factory=Memo, compare=False, repr=False)
+
+    def setting(self, chip: Chip) -> Setting:
+        """A chip in the job, whose links a cluster that runs at a chip's links must know."""
+        machine = self.training.machine
+        if machine.cluster.levels[0].of_chip and not same_links(chip, machine.cluster):
+            words = links_words(chip, machine.cluster)
+            raise InputError(
+                "training.cluster",
+                f"{words}, the links of the space's chips",
+                "compare chips of those",
+            )
+        require_format(machine.precision, chip.formats, chip.name, "training.precision")
+        return Setting(
+            chip,
+            machine.cluster,
+            machine.stack,
+            machine.basis,
+            machine.residency,
+            machine.precision,
+        )
 
     def degrees(self, configuration: Configuration) -> dict[str, int | str]:
         """How a configuration's ranks share sequences, experts and state, where more than one does,
@@ -142,7 +104,7 @@ def on_all_devices(
     Devices run at the same time, so a batch takes at least such seconds over the number of devices.
     """
     rounds, total = task.training.microbatches(graph.microbatch), np.zeros(layers.shape[1])
-    unsplit = task.training.rules.unsplit_stages
+    unsplit = job_rules(task.training).unsplit_stages
     for kind, layer in enumerate(graph.layers):
         devices = graph.width * graph.model.context if layer.sharded or not unsplit else 1
         total = total + rounds * devices * graph.calls.count(kind) * layers[kind]
@@ -168,7 +130,8 @@ def configurations_of(
 def task_of(
     name: str,
     weight: float,
-    training: Training,
+    training: TrainingJob,
+    constants: Constants,
     graphs: Sequence[RankGraph],
     recompute: Sequence[RecomputeChoice],
 ) -> ModelTask:
@@ -178,7 +141,8 @@ def task_of(
     configurations = configurations_of(
         rank_graphs, tuple(recompute), training.zeros, training.shards
     )
-    return ModelTask(name, weight, training, rank_graphs, configurations, _prices(training.machine))
+    prices = _prices(training.machine)
+    return ModelTask(name, weight, training, constants, rank_graphs, configurations, prices)
 
 
 def _prices(machine: Machine) -> NetworkPrices:
@@ -204,7 +168,7 @@ class SearchJob:
     baseline: Chip | None = None
     cluster: Cluster | None = None
     budget: Budget | None = None
-    rules: SettingName = "icml24"
+    rules: RuleName = "icml24"
 
     def cluster_on(self, chip: Chip) -> Cluster | None:
         """The cluster of the answer; where links are an axis, its innermost level is as fast as the

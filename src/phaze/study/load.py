@@ -14,16 +14,18 @@ from phaze.files import read_text
 from phaze.hardware.library import require_links
 from phaze.hardware.ownership import load_terms
 from phaze.search.objective import Objective
+from phaze.search.problem_file import graphs_text, problem_text
 from phaze.search.question_files import STUDY, Papers, RecordingReader, reader_of
 from phaze.search.space import Space
 from phaze.search.spaces import load_space
 from phaze.search.task import SearchJob
 from phaze.study.network import states_links
 from phaze.study.places import with_texts
-from phaze.study.problem import graphs_text, problem_text, stated
+from phaze.study.problem import stated
 from phaze.study.schema import StudyFile
 from phaze.study.settings import (
     baseline_name,
+    constants_on,
     gap_of,
     memories_of,
     model_task,
@@ -93,8 +95,10 @@ def question_of(
                 f"'{table.model}' is not traced yet",
                 "run phaze search STUDY",
             )
+    constants = constants_on(training, space.base)
     tasks = [
-        model_task(table, study, training, f"models[{index}]", recorded) for index, table in tables
+        model_task(table, study, training, constants, f"models[{index}]", recorded)
+        for index, table in tables
     ]
     models, cluster = (
         [[graph.model for graph in task.graphs] for task in tasks],

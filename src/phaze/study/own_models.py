@@ -7,7 +7,13 @@ from functools import partial
 from typing import Any
 
 from phaze.errors import InputError
-from phaze.evaluate.parallel_rank import Refusals, parallel_rank, parallels, supply_at
+from phaze.evaluate.parallel_rank import (
+    Refusals,
+    parallel_rank,
+    parallels,
+    supply_at,
+    traces_of,
+)
 from phaze.evaluate.request import attentions_of
 from phaze.graph.ir import Attention
 from phaze.graph.supply.module import ModuleSupply, graph_file
@@ -77,19 +83,29 @@ def _graphs(
         raise InputError(
             where, f"'{table.model}' is a built-in name", "give it as the model's name"
         )
-    points = _points(study, table, supply.facts, origin)
-    points_left = _available(points, supply.prepare(points, watch), table)
-    degrees = degrees_of(study.training)
-    if degrees[:2] != ([1], [1]):
-        return _shared_graphs(supply, points_left, degrees)
+    degrees = degrees_of(study)
+    with supply.kept_open():
+        points = _points(study, table, supply.facts, origin)
+        points_left = _available(points, supply.prepare(points, watch), table)
+        if degrees[:2] != ([1], [1]):
+            return _shared_graphs(supply, points_left, degrees, watch)
     if isinstance(supply, ModuleSupply):
         return [supply.file(supply.model(point)) for point in points_left]
     return [supply.file(point) for point in points_left]
 
 
-def _shared_graphs(supply: Supply, points: list[RankPoint], degrees: Degrees) -> list[str]:
+def _shared_graphs(
+    supply: Supply, points: list[RankPoint], degrees: Degrees, watch: Watch
+) -> list[str]:
     """The files of ranks that share sequences and experts, at every point and degree that the model
     can have."""
+    traced = [
+        rank
+        for point in points
+        for parallel in parallels(point.tensor, *degrees)
+        for rank in traces_of(point, parallel)
+    ]
+    supply.prepare(list(dict.fromkeys(traced)), watch)
     refusals, graph_files = Refusals(), list[str]()
     for point in points:
         load = supply_at(supply, point)

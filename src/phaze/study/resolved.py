@@ -7,7 +7,13 @@ from typing import Any
 
 from phaze.search.task import SearchJob
 from phaze.study.schema import StudyFile
-from phaze.study.settings import SETTINGS, recompute_of, space_name
+from phaze.study.settings import (
+    context_degrees,
+    expert_degrees,
+    recompute_of,
+    space_name,
+    usual,
+)
 from phaze.units import show
 
 STUDY = "the study"
@@ -73,10 +79,10 @@ def _frame(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
 
 def _training(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
     """The job that all models have in common."""
-    table, usual, training = study.training, SETTINGS[study.rules], job.models[0].training
+    table, training = study.training, job.models[0].training
     machine, rules = training.machine, f"default of rules {study.rules}"
     stack, cluster = machine.stack, machine.cluster
-    own_stack = f"the cluster {cluster.name}" if usual.stack is None else rules
+    own_stack = f"the cluster {cluster.name}" if usual(study, "training.stack") is None else rules
     stated = table.model_fields_set
     changed = " with changes of the study" if study.stack.model_fields_set else ""
     linked = " with changes of the study" if study.cluster.model_fields_set else ""
@@ -103,8 +109,8 @@ def _training(study: StudyFile, job: SearchJob) -> list[ResolvedSetting]:
             family,
         ),
         ("sequence_parallel", _words(table.sequence_parallel), "default"),
-        ("context", _words(sorted(set(table.context or [1]))), "default"),
-        ("expert", _words(sorted(set(table.expert or [1]))), "default"),
+        ("context", _words(context_degrees(study)), "default"),
+        ("expert", _words(expert_degrees(study)), "default"),
         ("headroom", f"{100 * training.headroom:g} %", rules),
     ]
     rows = [

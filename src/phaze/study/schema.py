@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from phaze.documents import (
-    Bytes,
     BytesPerSecond,
     Count,
     Document,
@@ -15,20 +14,23 @@ from phaze.documents import (
     Mm2,
     Positive,
     Seconds,
-    Share,
     Watts,
 )
 from phaze.evaluate.run_plan import RecomputeName
-from phaze.hardware.calibration import Basis
 from phaze.hardware.keys import Name, Text
-from phaze.hardware.stack import Optimizer
-from phaze.options.keys import TrainingKeys
-from phaze.options.values import Place
-from phaze.search.objective import Kind, Mean
+from phaze.options.key_fields import UNSTATED, study_options
+from phaze.options.keys import CostKeys, ObjectiveKeys, SearchKeys, TrainingKeys
+from phaze.options.values import MemorySizes, Place, RuleName
 from phaze.study.places import name_of
 from phaze.study.stack import StackTable
 
 Width = Annotated[int, Field(ge=1, le=1024)]
+
+
+def _stated(key: str) -> Any:
+    """The meaning and the default of a key whose type is that of another file."""
+    option = study_options()[key]
+    return Field(description=option.description, json_schema_extra={UNSTATED: option.default_words})
 
 
 class ModelTable(Document):
@@ -92,53 +94,24 @@ class BudgetTable(Document):
 
 
 class TrainingTable(TrainingKeys):
-    """The job around each model; ``sequence`` holds for every model that does not state its own.
+    """The job around each model; ``sequence`` holds for every model that does not state its own."""
 
-    What is None is as the rules have it (``SETTINGS`` of :mod:`phaze.study.settings`): under
-    cluster the network and the stack of the space's chips, 1024 devices, a batch of 1024 sequences,
-    recompute chosen stage by stage, the best stage of ZeRO, and 6 % of the memory left free; under
-    icml24 what the paper did. Optimizer, precision and attention are then those of the stack, and
-    ``chunks`` all that divide the blocks (if given those beside 1); ``family`` names the pipeline
-    families to choose from, all that the stack runs if nothing or "best" is said. ``context`` and
-    ``expert`` are the degrees to choose from, of ranks that share a sequence or shard the
-    experts, ``shard`` how many of the ranks with the same weights may shard state (hybrid
-    sharding), "all" if nothing is said. ``tokens`` to train on give days, device hours, USD, kWh
-    and kg CO2e of each model, on ``terms``.
-    """
-
-    cluster: Place | None = None
-    stack: Place | None = None
-    optimizer: Optimizer | None = None
-    microbatches: Annotated[list[Count], Field(min_length=1, default_factory=lambda: [1, 2, 4, 8])]
-    recompute: (
-        Annotated[list[bool | Literal["best"] | RecomputeName], Field(min_length=1)] | None
-    ) = None
-    sequence_parallel: bool | Literal["best"] = False
+    recompute: Annotated[
+        Annotated[list[bool | Literal["best"] | RecomputeName], Field(min_length=1)] | None,
+        _stated("training.recompute"),
+    ] = None
 
 
-class CostsTable(Document):
-    """How operators are costed: whether what is still in the global buffer spares a trip to HBM;
-    ``basis``: how much of its peaks hardware reaches, ideal under rules icml24 and calibrated under
-    cluster if nothing is said."""
-
-    residency: bool = True
-    basis: Basis | None = None
+class CostsTable(CostKeys):
+    """How operators are costed."""
 
 
-class ObjectiveTable(Document):
+class ObjectiveTable(ObjectiveKeys):
     """What is wanted, how models are averaged, and the chip that they are compared on."""
 
-    kind: Kind = "throughput"
-    mean: Mean = "geometric"
-    baseline: Place | None = None
 
-
-class SearchTable(Document):
-    """How far the proof must go (None: 0.1 % under rules cluster, 0.01 % under icml24), and how
-    many chips a round evaluates."""
-
-    gap: Share | None = None
-    round_size: Annotated[int, Field(ge=1, le=4096)] = 16
+class SearchTable(SearchKeys):
+    """How far the proof must go, and how many chips a round evaluates."""
 
 
 class StudyFile(Document):
@@ -148,10 +121,10 @@ class StudyFile(Document):
     schema_: Annotated[Literal["phaze.study/1"], Field(alias="schema")]
     name: Name
     title: Text | None = None
-    rules: Literal["icml24", "cluster"] = "cluster"
+    rules: RuleName = "cluster"
     models: Annotated[list[Name | ModelTable], Field(min_length=1)]
-    space: Place | None = None
-    hbm: Annotated[list[Bytes], Field(min_length=1)] | None = None
+    space: Annotated[Place | None, _stated("space")] = None
+    hbm: Annotated[MemorySizes | None, _stated("hbm")] = None
     training: Annotated[
         TrainingTable, Field(default_factory=lambda: TrainingTable.model_validate({}))
     ]

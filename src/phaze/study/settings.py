@@ -1,20 +1,17 @@
 """The two settings of a study, as values: what ``rules`` names, with what the study changes, and
 its models ready.
 
-``rules`` names defaults (:data:`SETTINGS`) and nothing else: a study may say any of them itself,
-and what it says counts. What the ICML 2024 paper did is the stack ``icml24``, every rule of which
-is a key.
+``rules`` names defaults (``ByRules`` in the tables of :mod:`phaze.options`) and nothing else: a
+study may say any of them itself, and what it says counts. What the ICML 2024 paper did is the stack
+``icml24``, every rule of which is a key.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
+from typing import Any
 
 from phaze.documents import Reader
 from phaze.errors import InputError
 from phaze.evaluate.families import stack_with_families
-from phaze.evaluate.headroom import USUAL_HEADROOM
 from phaze.evaluate.layers import Setting
 from phaze.evaluate.parallel_rank import (
     Refusals,
@@ -33,108 +30,82 @@ from phaze.graph.split_context import Way
 from phaze.graph.supply.point import RankPoint
 from phaze.graph.supply.supply import Bundled
 from phaze.graph.zoo import check_sequence, entry_of
-from phaze.hardware.calibration import Basis
+from phaze.hardware.calibration import Constants
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster, grown
 from phaze.hardware.library import load_cluster, require_links
 from phaze.hardware.stack import Stack, require_priced
+from phaze.options.key_fields import rule_default
 from phaze.pipeline.families import SPLIT_FAMILIES
+from phaze.placement.job import TrainingJob
 from phaze.placement.machine import Machine
 from phaze.placement.problem import RecomputeChoice
 from phaze.placement.rules import ZEROS, Rules
-from phaze.placement.settings import require_levels, stack_rules
+from phaze.placement.settings import job_rules, require_levels, stack_rules
 from phaze.schedule.rules import RULE
 from phaze.search.rank_graph import block_model, rank_graph
 from phaze.search.space import Space
-from phaze.search.task import ModelTask, SettingName, Training, task_of
+from phaze.search.task import ModelTask, task_of
 from phaze.study.network import changed_cluster, states_links
 from phaze.study.schema import ModelTable, StudyFile, TrainingTable
 from phaze.study.stack import changed_stack
 from phaze.units import Batch
 from phaze.values import replace
 
-GIB = 2**30
 # Context and expert degrees, the ways to share a sequence, and the load of the fullest rank of
 # experts.
 Degrees = tuple[list[int], list[int], list[Way], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """What holds where a study says nothing.
-
-    ``cluster``, ``baseline`` and ``hbm_bytes`` are those of chips whose space has none of its own;
-    without a ``stack`` it is that of the cluster. ``devices`` hold where the study names no
-    cluster: one that it names has its own.
-    """
-
-    space: str
-    devices: int
-    batch: int
-    gap: float
-    stack: str | None
-    basis: Basis
-    headroom: float
-    recompute: tuple[RecomputeChoice, ...]
-    zeros: tuple[int, ...]
-    cluster: str = "paper-flat"
-    baseline: str = "tpu-v4-paper"
-    hbm_bytes: tuple[int, ...] = (32 * GIB, 64 * GIB, 80 * GIB)
-
-
-SETTINGS: Mapping[SettingName, Defaults] = MappingProxyType(
-    {
-        "icml24": Defaults(
-            "paper", 1024, 4096, 1e-4, "icml24", "ideal", 0.0, ("none", "full"), (0,)
-        ),
-        "cluster": Defaults(
-            "n5-reticle", 1024, 1024, 1e-3, None, "calibrated", USUAL_HEADROOM, ("best",), ZEROS
-        ),
-    }
-)
+def usual(study: StudyFile, key: str) -> Any:
+    """What the rules of a study say of a key that it does not state."""
+    return rule_default(key, study.rules)
 
 
 def space_name(study: StudyFile) -> str:
     """The space that a study names, or that of its setting."""
-    return study.space or SETTINGS[study.rules].space
+    return study.space or str(usual(study, "space"))
 
 
 def cluster_name(study: StudyFile, space: Space) -> str:
     """The cluster that a study names, or the one that the space's chips are usually joined by, or
     its setting's."""
-    return study.training.cluster or space.usual_cluster or SETTINGS[study.rules].cluster
+    return study.training.cluster or space.usual_cluster or str(usual(study, "training.cluster"))
 
 
 def baseline_name(study: StudyFile, space: Space) -> str:
     """The chip that models are compared on, in the same order."""
-    return study.objective.baseline or space.usual_baseline or SETTINGS[study.rules].baseline
+    return (
+        study.objective.baseline or space.usual_baseline or str(usual(study, "objective.baseline"))
+    )
 
 
 def gap_of(study: StudyFile) -> float:
     """How near to the best the proof must come."""
-    return SETTINGS[study.rules].gap if study.search.gap is None else study.search.gap
+    gap: float = usual(study, "search.gap") if study.search.gap is None else study.search.gap
+    return gap
 
 
 def batch_of(study: StudyFile) -> Batch:
     """The batch, in sequences or in tokens."""
-    return SETTINGS[study.rules].batch if study.training.batch is None else study.training.batch
+    stated = study.training.batch
+    batch: Batch = usual(study, "training.batch") if stated is None else stated
+    return batch
 
 
 def _devices(study: StudyFile) -> int | None:
     """How many devices there are; None: all of the cluster that the study names."""
     table = study.training
-    return (
-        SETTINGS[study.rules].devices
-        if table.devices is None and table.cluster is None
-        else table.devices
-    )
+    if table.devices is None and table.cluster is None:
+        return int(usual(study, "training.devices"))
+    return table.devices
 
 
 def memories_of(study: StudyFile, space: Space) -> tuple[int, ...]:
     """The memories to choose from, ascending: those of the study, or those that the space's chips
     have."""
     if space.memories is None:
-        return tuple(sorted(set(study.hbm or SETTINGS[study.rules].hbm_bytes)))
+        return tuple(sorted(set(study.hbm or usual(study, "hbm"))))
     if study.hbm is not None:
         seen = f"the chips of {space.name} have the memory of their HBM stacks, which are an axis"
         raise InputError("hbm", seen, "leave it out")
@@ -157,7 +128,7 @@ def stack_of(study: StudyFile, cluster: Cluster, reader: Reader) -> Stack:
     """The software: that of the study, else of its setting, else of the cluster, with what the
     study changes of it."""
     name, families = (
-        study.training.stack or SETTINGS[study.rules].stack or cluster.stack,
+        study.training.stack or usual(study, "training.stack") or cluster.stack,
         study.training.family,
     )
     named = None if families is None or families == "best" else families
@@ -177,10 +148,12 @@ def _chunks(table: TrainingTable, stack: Stack) -> tuple[int, ...] | None:
     return stated if interleaves else (1,)
 
 
-def _zeros(table: TrainingTable, usual: tuple[int, ...]) -> tuple[int, ...]:
+def _zeros(study: StudyFile) -> tuple[int, ...]:
     """The stages of ZeRO that a study allows, or those of its setting; some that shard state
     where ranks do."""
-    stages = usual if table.zero is None else ZEROS if table.zero == "best" else (table.zero,)
+    table = study.training
+    stated = usual(study, "training.zero") if table.zero is None else table.zero
+    stages = ZEROS if stated == "best" else (int(stated),)
     if table.shard is None:
         return stages
     if table.zero == 0:
@@ -190,8 +163,9 @@ def _zeros(table: TrainingTable, usual: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(zero for zero in stages if zero) or ZEROS[1:]
 
 
-def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> tuple[int, ...]:
+def _shards(study: StudyFile, stack: Stack, rules: Rules, devices: int) -> tuple[int, ...]:
     """How many of the ranks with the same weights may shard state, ascending, 0: all."""
+    table = study.training
     if table.shard is None:
         return (0,)
     if rules.flat_link_bytes_per_s is not None or rules.unsplit_stages:
@@ -200,7 +174,7 @@ def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> t
             "of ranks is the nearest"
         )
         raise InputError("training.shard", seen, "leave it out, or name another stack")
-    if max(table.expert or [1]) > 1:
+    if max(expert_degrees(study)) > 1:
         seen = f"{table.shard} with training.expert {table.expert} is not priced"
         raise InputError("training.shard", seen, "leave one of them out")
     shards = tuple(sorted({0 if shard == "all" else shard for shard in table.shard}))
@@ -211,10 +185,10 @@ def _shards(table: TrainingTable, stack: Stack, rules: Rules, devices: int) -> t
     return shards
 
 
-def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
+def training_of(study: StudyFile, space: Space, reader: Reader) -> TrainingJob:
     """The job that all models of a study have in common: what it says, and else what its setting
     has."""
-    table, usual, cluster = study.training, SETTINGS[study.rules], _cluster(study, space, reader)
+    table, cluster = study.training, _cluster(study, space, reader)
     stack = _recomputing(study, stack_of(study, cluster, reader), space.base)
     rule = RULE[stack.schedule]
     if stack.splits_backward and not (rule.one_queue or rule.named_only):
@@ -236,24 +210,30 @@ def training_of(study: StudyFile, space: Space, reader: Reader) -> Training:
     machine = Machine(
         cluster,
         stack,
-        study.cost.basis or usual.basis,
+        study.cost.basis or usual(study, "cost.basis"),
         study.cost.residency,
         precision,
         space.base.host_bytes_per_s,
     )
     devices = _devices(study) or cluster.devices
-    return Training(
+    return TrainingJob(
+        machine,
         devices,
         stated_batch(batch_of(study)),
         table.optimizer or stack.optimizer,
-        machine,
-        Setting(space.base, cluster, stack, machine.basis, precision=precision).constants,
-        precision=precision,
-        zeros=_zeros(table, usual.zeros),
+        _zeros(study),
         chunks=_chunks(table, stack),
-        headroom=usual.headroom if table.headroom is None else table.headroom,
-        shards=_shards(table, stack, stack_rules(stack, cluster), devices),
+        headroom=usual(study, "training.headroom") if table.headroom is None else table.headroom,
+        shards=_shards(study, stack, stack_rules(stack, cluster), devices),
     )
+
+
+def constants_on(job: TrainingJob, chip: Chip) -> Constants:
+    """What a chip reaches of its peaks in a job."""
+    machine = job.machine
+    return Setting(
+        chip, machine.cluster, machine.stack, machine.basis, precision=machine.precision
+    ).constants
 
 
 def stated_batch(batch: Batch) -> int:
@@ -269,8 +249,9 @@ def _mode(choice: bool | str) -> RecomputeChoice:
 
 def recompute_of(study: StudyFile) -> tuple[RecomputeChoice, ...]:
     """The recompute choices of a study, in a fixed order; without any those of its setting."""
-    stated, usual = study.training.recompute, SETTINGS[study.rules].recompute
-    wanted = usual if stated is None else tuple(_mode(mode) for mode in stated)
+    stated = study.training.recompute
+    modes = usual(study, "training.recompute") if stated is None else stated
+    wanted = tuple(_mode(mode) for mode in modes)
     order: tuple[RecomputeChoice, ...] = (
         "none",
         "selective",
@@ -302,11 +283,9 @@ def _recomputing(study: StudyFile, stack: Stack, chip: Chip) -> Stack:
     return replace(stack, recompute_modules=(), recompute_named=named) if named else stack
 
 
-def graph_files(
-    table: ModelTable, training: TrainingTable, reader: Reader, where: str
-) -> list[Model]:
+def graph_files(table: ModelTable, study: StudyFile, reader: Reader, where: str) -> list[Model]:
     """The graphs of a model in files; what the study states of graphs must be true of each."""
-    paths, _ = table.graphs or [], degrees_of(training)
+    paths, training, _ = table.graphs or [], study.training, degrees_of(study)
     models = [store.loads(*reader(path)) for path in paths]
     for path, model in zip(paths, models, strict=True):
         spread = ("sequence_parallel",) if model.tensor > 1 else ()
@@ -351,7 +330,7 @@ def _models(
     """Every traced rank to try: by microbatch, then width, without and with sequence parallelism
     and with the attention as it is asked; graphs that are given have their own."""
     if table.graphs is not None:
-        models = graph_files(table, study.training, reader, where)
+        models = graph_files(table, study, reader, where)
         return sorted(
             models, key=lambda model: (model.microbatch, model.tensor, model.sequence_parallel)
         )
@@ -370,7 +349,7 @@ def _models(
             for spread in spreads if width > 1 else (False,):
                 for kind in attentions_of(training.attention, stack, "training.attention"):
                     load = supply_at(Bundled(table.name), RankPoint(width, size, length, kind))
-                    for parallel in parallels(width, *degrees_of(training)):
+                    for parallel in parallels(width, *degrees_of(study)):
                         rank = partial(parallel_rank, load, parallel, length, spread)
                         model = refusals.attempted(parallel, rank)
                         models += [] if model is None else [model]
@@ -378,16 +357,27 @@ def _models(
     return models
 
 
-def degrees_of(training: TrainingTable) -> Degrees:
+def context_degrees(study: StudyFile) -> list[int]:
+    """The context-parallel degrees that a study chooses from, ascending."""
+    return sorted(set(study.training.context or usual(study, "training.context")))
+
+
+def expert_degrees(study: StudyFile) -> list[int]:
+    """The expert-parallel degrees that a study chooses from, ascending."""
+    return sorted(set(study.training.expert or usual(study, "training.expert")))
+
+
+def degrees_of(study: StudyFile) -> Degrees:
     """The context and expert degrees that a study chooses from."""
-    contexts, experts = sorted(set(training.context or [1])), sorted(set(training.expert or [1]))
+    training, contexts, experts = study.training, context_degrees(study), expert_degrees(study)
     rows = fullest_rows(training.imbalance, training.capacity, "training.")
     require_shared_out(rows, experts, "training.imbalance")
     if training.context_way is not None and max(contexts) == 1:
         raise InputError(
             "training.context_way", "no ranks share a sequence", "give training.context too"
         )
-    return contexts, experts, list(dict.fromkeys(training.context_way or ["ring"])), rows
+    ways = training.context_way or usual(study, "training.context_way")
+    return contexts, experts, list(dict.fromkeys(ways)), rows
 
 
 def _ranks(model: Model) -> int:
@@ -397,9 +387,14 @@ def _ranks(model: Model) -> int:
 
 
 def model_task(
-    table: ModelTable, study: StudyFile, job: Training, where: str, reader: Reader
+    table: ModelTable,
+    study: StudyFile,
+    job: TrainingJob,
+    constants: Constants,
+    where: str,
+    reader: Reader,
 ) -> ModelTask:
-    """One model of a study."""
+    """One model of a study; ``constants`` are those of the space's chips."""
     traced = _models(table, study, job.machine.stack, reader, where)
     job = replace(job, batch=sequences_of(batch_of(study), traced[0].sequence, "training.batch"))
     models = [
@@ -411,6 +406,7 @@ def model_task(
         )
     models = [block_model(model) for model in models] if table.part == "block" else models
     graphs = [
-        rank_graph(model, job.machine, selective="selective" in job.rules.modes) for model in models
+        rank_graph(model, job.machine, selective="selective" in job_rules(job).modes)
+        for model in models
     ]
-    return task_of(table.name, table.weight, job, graphs, recompute_of(study))
+    return task_of(table.name, table.weight, job, constants, graphs, recompute_of(study))

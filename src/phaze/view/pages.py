@@ -16,17 +16,18 @@ from phaze.report.html import sections_page
 from phaze.report.numbers import signed_percent
 from phaze.report.page.design_page import design_page
 from phaze.report.page.plan_page import plan_page
-from phaze.report.page.render import rendered
 from phaze.report.page.search_page import search_page
-from phaze.report.sections import Link, Notes, Table
+from phaze.report.sections import Cell, Link, Notes, Number, Pick, Section, Table
 from phaze.report.sweep_sheet import sweep_page
-from phaze.search.progress_file import COLUMNS, PROGRESS
 from phaze.search.result_file import read_result
 from phaze.sweep.schema import sweep_in
-from phaze.view.library import RunEntry, key_of, read_document
+from phaze.view.course import course_sections
+from phaze.view.library import RunEntry, key_of
 
-PER_PAGE = 20
-"""Rows of a list on a laptop screen."""
+# A list is asked for again after so many seconds, one of very many runs less often.
+LIST_S, RUNS_A_SECOND = 3.0, 100
+# A search under way keeps a row twice a second; one that was stopped may be resumed.
+RUNNING_S, STOPPED_S = 1.0, 3.0
 # Figures of a chip that two runs are compared by: key, name, what one unit shown is in the file's,
 # unit.
 CHIP_ROWS = (
@@ -42,33 +43,47 @@ CHIP_ROWS = (
 )
 
 
+def _listed(run: RunEntry) -> list[Cell]:
+    when = datetime.fromtimestamp(run.changed_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    is_search = run.kind == "search" and run.status == "finished"
+    return [
+        Pick(run.name, run.key if is_search else ""),
+        Link(run.name, f"/run/{run.key}"),
+        run.kind,
+        run.status,
+        Number(when, run.changed_s),
+        run.what,
+        ", ".join(f"{name} {value}" for name, value in run.figures.items()),
+    ]
+
+
 def list_page(root: str, runs: Sequence[RunEntry]) -> str:
     """All runs."""
-    rows = [
-        {
-            "key": run.key,
-            "name": run.name,
-            "kind": run.kind,
-            "status": run.status,
-            "when": datetime.fromtimestamp(run.changed_s, UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            "changed": run.changed_s,
-            "what": run.what,
-            "figures": ", ".join(f"{name} {value}" for name, value in run.figures.items()),
-        }
-        for run in runs
-    ]
-    context = {"title": "phaze view", "view": {"root": root, "rows": rows, "per_page": PER_PAGE}}
-    return rendered("view.html", context, ("sorted_table.js", "view.js"), served=True)
+    title = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
+    columns = ("Compare", "Run", "Kind", "Status", "Changed", "What", "Figures")
+    section: Section = Notes(
+        ["No run is here yet: phaze search --model bert-large makes one."], title
+    )
+    if runs:
+        rows = [_listed(run) for run in runs]
+        section = Table(columns, rows, title, texts=len(columns), compares="/compare")
+    return sections_page(
+        [section],
+        "view",
+        subject=(root,),
+        foot="On this machine alone; Ctrl-C in the terminal ends it.",
+        served=True,
+        home=True,
+        refresh_s=max(LIST_S, len(runs) / RUNS_A_SECOND),
+    )
 
 
 def run_page(run: RunEntry) -> str:
     """A run's own page, made from its files."""
     if run.status in ("running", "stopped"):
-        context = {
-            "title": f"phaze view: {run.name}",
-            "view": {"key": run.key, "name": run.name, "status": run.status},
-        }
-        return rendered("live.html", context, ("view.js",), served=True)
+        every_s = RUNNING_S if run.status == "running" else STOPPED_S
+        sections = course_sections(run)
+        return sections_page(sections, "view", served=True, refresh_s=every_s)
     if run.kind == "search":
         return search_page(run_of(run.path))
     if run.kind == "front":
@@ -99,25 +114,6 @@ def point_page(run: RunEntry, index: int) -> str:
     if run.kind != "front" or run.status != "finished":
         raise InputError(run.name, f"this is a {run.status} {run.kind}", "open a finished front")
     return design_page(design_in(run.path, index))
-
-
-def live_document(run: RunEntry) -> dict[str, Any]:
-    """How far a search is: its status and the rows that it kept."""
-    rows: list[Any] = []
-    path = run.path / PROGRESS
-    if run.status in ("running", "stopped") and path.is_file():
-        stated = read_document(path).get("rows")
-        if isinstance(stated, list):
-            rows = [row for row in stated if _is_row(row)]
-    return {"status": run.status, "columns": list(COLUMNS), "rows": rows}
-
-
-def _is_row(row: Any) -> bool:
-    """Whether a row is numbers, or none where there is nothing yet."""
-    numbers = isinstance(row, list) and len(row) == len(COLUMNS)
-    return numbers and all(
-        number is None or (isinstance(number, int | float) and abs(number) < 1e30) for number in row
-    )
 
 
 def _pair(name: str, unit: str, first: float, second: float) -> tuple[str, ...]:

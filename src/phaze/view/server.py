@@ -1,7 +1,7 @@
 """The server of ``phaze view``: for one person, on the loopback address, with a token, and nothing
 is ever written.
 
-Python's own http.server is enough: six addresses, GET alone, no state but a cache of pages. A
+Python's own http.server is enough: four addresses, GET alone, no state but a cache of pages. A
 request must name this host and port (so that no page of another site can be made to ask for it) and
 carry the token, in the address once and then in a cookie that scripts cannot read and other sites
 do not send. Pages are made one at a time.
@@ -18,20 +18,18 @@ from secrets import token_urlsafe
 from threading import Lock
 from urllib.parse import parse_qs, urlsplit
 
-from phaze.documents import dumps
 from phaze.errors import PhazeError
 from phaze.view.library import RunEntry, entries
 from phaze.view.pages import (
     compare_page,
     fault_page,
     list_page,
-    live_document,
     point_page,
     run_page,
 )
 
 LOOPBACK = "127.0.0.1"
-HTML, JSON = "text/html; charset=utf-8", "application/json"
+HTML = "text/html; charset=utf-8"
 HEADERS = (
     ("Cache-Control", "no-store"),
     ("Content-Security-Policy", "frame-ancestors 'none'"),
@@ -93,49 +91,38 @@ class ViewHandler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if self.headers.get("Host", "") not in self.server.hosts:
-            return self._send(403, HTML, "this address is not served")
+            return self._send(403, "this address is not served")
         if self._is_token(query.get("token", "")):
             return self._welcome(parts.path)
         if not self._is_token(self._cookie()):
-            return self._send(
-                403, HTML, "open the address that phaze view printed: it holds the token"
-            )
+            return self._send(403, "open the address that phaze view printed: it holds the token")
         try:
             self._answer(parts.path.strip("/").split("/"), query)
         except PhazeError as fault:
-            self._send(422, HTML, fault_page(str(fault)))
+            self._send(422, fault_page(str(fault)))
         return None
 
     def _answer(self, steps: list[str], query: dict[str, str]) -> None:
         runs = entries(self.server.root)
         by_key = {run.key: run for run in runs}
-        page: Callable[[], tuple[str, str]] | None = None
+        page: Callable[[], str] | None = None
         if steps == [""]:
-            page = lambda: (HTML, list_page(str(self.server.root), runs))  # noqa: E731
-        elif steps == ["runs.json"]:
-            page = lambda: (  # noqa: E731
-                JSON,
-                dumps({"runs": [{"key": entry.key, "status": entry.status} for entry in runs]}),
-            )
-        elif len(steps) == 2 and steps[1] in by_key:
-            run = by_key[steps[1]]
-            if steps[0] == "run":
-                page = lambda: (HTML, self.server.page_of(run))  # noqa: E731
-            elif steps[0] == "live":
-                page = lambda: (JSON, dumps(live_document(run)))  # noqa: E731
+            page = lambda: list_page(str(self.server.root), runs)  # noqa: E731
+        elif len(steps) == 2 and steps[0] == "run" and steps[1] in by_key:
+            page = lambda: self.server.page_of(by_key[steps[1]])  # noqa: E731
         elif (
             len(steps) == 3
             and steps[0] == "run"
             and steps[1] in by_key
             and DESIGN.fullmatch(steps[2])
         ):
-            page = lambda: (HTML, self.server.page_of(by_key[steps[1]], int(steps[2])))  # noqa: E731
+            page = lambda: self.server.page_of(by_key[steps[1]], int(steps[2]))  # noqa: E731
         elif steps == ["compare"] and query.get("a") in by_key and query.get("b") in by_key:
-            page = lambda: (HTML, compare_page(by_key[query["a"]], by_key[query["b"]]))  # noqa: E731
+            page = lambda: compare_page(by_key[query["a"]], by_key[query["b"]])  # noqa: E731
         if page is None:
-            self._send(404, HTML, fault_page("There is no such run here."))
+            self._send(404, fault_page("There is no such run here."))
         else:
-            self._send(200, *page())
+            self._send(200, page())
 
     def _is_token(self, text: str) -> bool:
         """Compared as bytes: texts that are not ASCII are refused by the comparison of texts."""
@@ -163,9 +150,9 @@ class ViewHandler(BaseHTTPRequestHandler):
         )
         self._end(b"")
 
-    def _send(self, code: int, kind: str, text: str) -> None:
+    def _send(self, code: int, text: str) -> None:
         self.send_response(code)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", HTML)
         self._end(text.encode("utf-8", "backslashreplace"))
 
     def _end(self, body: bytes) -> None:

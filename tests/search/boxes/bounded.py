@@ -51,7 +51,7 @@ def _check_figures(job: SearchJob, corners: Corners, chips: SpaceChips) -> None:
 def _check_works(job: SearchJob, corners: Corners, chips: SpaceChips) -> None:
     arrays, virtual = chips.arrays(), corners.boxes()
     for task in job.models:
-        constants = task.training.constants
+        constants = task.constants
         for graph in task.graphs:
             low, true = (
                 box_layer_works(graph, virtual, constants),

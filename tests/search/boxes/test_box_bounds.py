@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from phaze.hardware.stack import ScheduleRule
+from phaze.options.values import Kind
 from phaze.search.boxes.corners import corners_of
 from phaze.search.boxes.grid import Boxes, BoxGrid, box_grid, halves, trimmed
 from phaze.search.chips import as_chips
-from phaze.search.objective import KINDS, Kind, Objective
+from phaze.search.objective import KINDS, Objective
 from phaze.search.space import Space
 from phaze.search.task import ModelTask, SearchJob
 from tests.search.boxes.bounded import check_bounds

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from phaze.hardware.power import power_at
 from phaze.hardware.stack import ScheduleRule
+from phaze.options.values import Kind
 from phaze.search.boxes.counts import count_left_out
 from phaze.search.boxes.grid import Boxes, BoxGrid, box_grid, numbers_of, trimmed
 from phaze.search.boxes.walk import first_boxes, inside
 from phaze.search.chips import SpaceChips, chips_at, enumerate_space
 from phaze.search.factors import AS_THEY_ARE, ConstantFactors
 from phaze.search.feasibility import clock_powers
-from phaze.search.objective import KINDS, Kind
+from phaze.search.objective import KINDS
 from phaze.search.space import Space
 from tests.search.boxes.bounded import check_bounds
 from tests.search.made_cluster import cluster_task

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from phaze.hardware.stack import ScheduleRule
+from phaze.options.values import Mean
 from phaze.search.chips import enumerate_space
-from phaze.search.objective import KINDS, Mean, Objective
+from phaze.search.objective import KINDS, Objective
 from phaze.search.space import Space
 from phaze.search.task import SearchJob
 from tests.search.boxes.exhaustive import check_against_exhaustive

@@ -6,6 +6,7 @@ and documents name the files that they were written to.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +51,10 @@ class ModuleSupply:
     def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
         """All of them, both ways."""
         return tuple(microbatches), (False, True)
+
+    def kept_open(self) -> AbstractContextManager[None]:
+        """It is traced in this process."""
+        return nullcontext()
 
     def prepare(
         self, points: Sequence[RankPoint], watch: Watch = silent

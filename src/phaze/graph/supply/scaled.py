@@ -10,8 +10,8 @@ Of a size that is v0 at microbatch b0 and v1 at b1 > b0 the value at b, b0 < b <
     sum       v0 + (v1 - v0) (b - b0) / (b1 - b0)  what every sequence has, and what all share
 
 and whole, or there is none (:class:`UnscaledError`). All else (operators, tensors, their order)
-must be equal in both. One width of each kind of attention is traced at one more microbatch
-(:attr:`Sampling.checks`); where that graph is not the scaled one, number by number, all
+must be equal in both. One width and sequence of each kind of attention is traced at one more
+microbatch (:attr:`Sampling.checks`); where that graph is not the scaled one, number by number, all
 microbatches are traced.
 """
 
@@ -21,14 +21,22 @@ from fractions import Fraction
 from typing import Any
 
 from phaze.errors import PhazeError
-from phaze.graph.ir import Access, Edge, Layer, Model, Operator, OperatorGraph, Recompute, Tensor
+from phaze.graph.ir import (
+    Access,
+    Attention,
+    Edge,
+    Layer,
+    Model,
+    Operator,
+    OperatorGraph,
+    Recompute,
+    Tensor,
+)
 from phaze.graph.supply.point import RankPoint
 
 # A microbatch of 1 has operators of its own: a dimension of one element needs fewer copies.
 LEAST = 2
 POWERS = (0, 1, 2)
-Group = tuple[int, str]
-"""A sequence and a kind of attention: one check tells for all widths."""
 
 
 class UnscaledError(PhazeError):
@@ -164,22 +172,18 @@ class Sampling:
 
     first: tuple[RankPoint, ...]
     scaled: Mapping[RankPoint, tuple[RankPoint, RankPoint]]
-    checks: Mapping[Group, tuple[RankPoint, tuple[RankPoint, RankPoint]]]
+    checks: Mapping[Attention, tuple[RankPoint, tuple[RankPoint, RankPoint]]]
 
     def predicted(self, models: Mapping[RankPoint, Model]) -> dict[RankPoint, Model]:
         """The graphs that follow from those in ``models``."""
         holds = {
-            group
-            for group, (point, pair) in self.checks.items()
+            attention
+            for attention, (point, pair) in self.checks.items()
             if _predicted(point, pair, models) == models.get(point)
         }
         models_found = {}
         for point, pair in self.scaled.items():
-            model = (
-                _predicted(point, pair, models)
-                if (point.sequence, point.attention) in holds
-                else None
-            )
+            model = _predicted(point, pair, models) if point.attention in holds else None
             if model is not None:
                 models_found[point] = model
         return models_found
@@ -199,21 +203,20 @@ def _predicted(
 
 def sampled(points: Sequence[RankPoint]) -> Sampling:
     """What to trace of ``points``: of every width its least and its largest microbatch above 1, and
-    of the first width of every sequence and kind of attention one more as the check."""
+    of the first width of every kind of attention one more as the check."""
     ways: dict[RankPoint, list[RankPoint]] = {}
     for point in points:
         if point.microbatch >= LEAST:
             ways.setdefault(replace(point, microbatch=0), []).append(point)
     scaled: dict[RankPoint, tuple[RankPoint, RankPoint]] = {}
-    checks: dict[Group, tuple[RankPoint, tuple[RankPoint, RankPoint]]] = {}
+    checks: dict[Attention, tuple[RankPoint, tuple[RankPoint, RankPoint]]] = {}
     for way in sorted(ways):
         inner = sorted(ways[way])
         if len(inner) < 3:  # two are traced anyway
             continue
         pair = inner[0], inner[-1]
         between = inner[1:-1]
-        group = way.sequence, way.attention
-        if group not in checks:
-            checks[group] = between.pop(0), pair
+        if way.attention not in checks:
+            checks[way.attention] = between.pop(0), pair
         scaled.update((point, pair) for point in between)
     return Sampling(tuple(point for point in points if point not in scaled), scaled, checks)

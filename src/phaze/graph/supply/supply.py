@@ -12,7 +12,8 @@ many points at once, in processes of their own.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,6 +52,11 @@ class Supply(Protocol):
         """Have all of these points at hand; what the model refuses is returned."""
         ...
 
+    def kept_open(self) -> AbstractContextManager[None]:
+        """Until the end of the block the processes that trace stay between requests: each of them
+        starts torch and builds the model."""
+        ...
+
     def options(self, microbatches: Sequence[int]) -> tuple[tuple[int, ...], tuple[bool, ...]]:
         """Of the usual microbatches those that it has, and whether it runs with or without sequence
         parallelism."""
@@ -84,6 +90,10 @@ class Bundled:
     def experts(self) -> tuple[int, int, int] | None:
         """The published split."""
         return zoo.entry_of(self.name).experts
+
+    def kept_open(self) -> AbstractContextManager[None]:
+        """Nothing runs."""
+        return nullcontext()
 
     def prepare(
         self, points: Sequence[RankPoint], watch: Watch = silent
@@ -121,6 +131,10 @@ class GraphFamily:
             self.name, values["sequence"], values["sequence"], False, widths, rotary=rotary
         )
 
+    def kept_open(self) -> AbstractContextManager[None]:
+        """Nothing runs."""
+        return nullcontext()
+
     def prepare(
         self, points: Sequence[RankPoint], watch: Watch = silent
     ) -> Mapping[RankPoint, InputError]:
@@ -150,6 +164,10 @@ class SuppliedGraph:
         return Facts(
             self.graph.name, self.graph.sequence, self.graph.sequence, True, (self.graph.tensor,)
         )
+
+    def kept_open(self) -> AbstractContextManager[None]:
+        """Nothing runs."""
+        return nullcontext()
 
     def prepare(
         self, points: Sequence[RankPoint], watch: Watch = silent
@@ -194,6 +212,7 @@ class TracedSupply:
     experts: tuple[int, int, int] | None = None
     cached: CachedModel | None = None
     workshop: Workshop | None = None
+    held: bool = False
     models: dict[RankPoint, Model] = field(default_factory=dict)
 
     def _open(self) -> CachedModel:
@@ -223,10 +242,20 @@ class TracedSupply:
         """All of them; with sequence parallelism where that was proved."""
         return tuple(microbatches), (False, True) if self.facts.shards else (False,)
 
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """End the processes that trace when the block ends, and not before."""
+        self.held = True
+        try:
+            yield
+        finally:
+            self.held = False
+            self.close()
+
     def prepare(
         self, points: Sequence[RankPoint], watch: Watch = silent
     ) -> Mapping[RankPoint, InputError]:
-        """Trace what is not kept, then end the processes that did."""
+        """Trace what is not kept, then end the processes that did, unless they are kept open."""
         cached, missing = self._open(), []
         failed: dict[RankPoint, InputError] = {}
         for point in dict.fromkeys(points):
@@ -257,7 +286,8 @@ class TracedSupply:
             left = [point for point in sampling.scaled if point not in self.models]
             refused |= self._shop().trace(left, keep, watch) if left else {}
         finally:
-            self.close()
+            if not self.held:
+                self.close()
         for point, fault in refused.items():
             if not isinstance(fault, EndedError):
                 self.cache.save_refused(cached, point, fault)

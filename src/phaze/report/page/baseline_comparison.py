@@ -81,7 +81,7 @@ def _steps(task: ModelTask, offer: Offer, chip: Chip, parts: PartMemo) -> tuple[
     model, job = task.graphs[offer.configuration.graph].model, task.training
     document, effort = document_of(offer.plan), SchedulingEffort(parts=parts)
     _, steps = accounted(
-        model, job.setting(chip), document, job.devices, job.batch, chip.name, effort=effort
+        model, task.setting(chip), document, job.devices, job.batch, chip.name, effort=effort
     )
     return steps
 

@@ -26,6 +26,7 @@ from phaze.placement.batch_end import flat_link_s_per_byte
 from phaze.placement.bottleneck_kernels import ReplicaDegrees
 from phaze.placement.bottleneck_solver import FEW_STEPS, best_by_table
 from phaze.placement.cut_sets import CutSets, cut_sets_of
+from phaze.placement.job import TrainingJob
 from phaze.placement.prepared_width import Width, in_flight_of, prepared, retimed, room_of
 from phaze.placement.problem import ROUNDING, PlacementProblem
 from phaze.search.bounds.bottleneck_bound_kernels import first_floors
@@ -33,7 +34,6 @@ from phaze.search.bounds.shape_bounds import SLACK
 from phaze.search.bounds.table_kernels import ChipFreeTable, table_floors
 from phaze.search.deadline import NEVER, Deadline
 from phaze.search.rank_graph import RankGraph
-from phaze.search.task import Training
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -62,7 +62,7 @@ class FirstStages:
     whole: NDArray[np.bool_]
 
 
-def first_stages(model: RankGraph, problem: PlacementProblem, training: Training) -> FirstStages:
+def first_stages(model: RankGraph, problem: PlacementProblem, training: TrainingJob) -> FirstStages:
     """Those of one graph that fit into memory."""
     cut_sets = cut_sets_of(problem.graphs[0])
     left = _counts(model, cut_sets)
@@ -84,7 +84,7 @@ def first_stages(model: RankGraph, problem: PlacementProblem, training: Training
 
 
 def loosest_floors(
-    model: RankGraph, forward_s: Floats, backward_s: Floats, training: Training
+    model: RankGraph, forward_s: Floats, backward_s: Floats, training: TrainingJob
 ) -> Floats:
     """The loosest floor, for all chips at once: S stages take max(C / S, longest layer), memory and
     links aside."""
@@ -100,7 +100,7 @@ def loosest_floors(
     return best
 
 
-def _most_replicas(model: RankGraph, training: Training) -> list[tuple[int, int]]:
+def _most_replicas(model: RankGraph, training: TrainingJob) -> list[tuple[int, int]]:
     """For every number of stages the most replicas of a pipeline, where there is room for one."""
     plain = sum(not model.layers[kind].sharded for kind in model.calls)
     rounds, most_replicas = training.microbatches(model.microbatch), []
@@ -116,7 +116,7 @@ def first_stage_bounds(
     model: RankGraph,
     times: tuple[Floats, Floats],
     problem: PlacementProblem,
-    training: Training,
+    training: TrainingJob,
     cut_s: float,
 ) -> Floats:
     """What no plan beats, for each chip, beyond ``cut_s`` by the loosest floor alone; times of both

@@ -58,9 +58,7 @@ def layer_times_on(
                 )
                 # What works take is the same on every network.
                 costs = (
-                    layer_works(prepared.layers, chips, task.training.constants)
-                    if len(groups) > 1
-                    else None
+                    layer_works(prepared.layers, chips, task.constants) if len(groups) > 1 else None
                 )
                 for members, tasks in groups:
                     some, works = (
@@ -130,7 +128,7 @@ def _open_bounds(
         [work for layer in graph.layers for lowered in layer.passes for work in lowered.works],
         chips.taken(near),
     )
-    table = cost_table(works, those, task.training.constants)
+    table = cost_table(works, those, task.constants)
     floors[near] = np.maximum(floors[near], part_floors(task, graph, PartLoads(table, those)))
     left = np.flatnonzero(floors[near] <= cut_s)
     if not len(left):

@@ -6,10 +6,11 @@ from phaze.cost.chip_set import chip_set
 from phaze.graph.zoo import load_family
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.placement.job import TrainingJob
 from phaze.placement.machine import Machine
 from phaze.search.bounds.model_bounds import CHEAP, layer_bounds, model_bounds
 from phaze.search.rank_graph import rank_graph
-from phaze.search.task import Training, task_of
+from phaze.search.task import task_of
 
 
 def warm() -> None:
@@ -18,7 +19,7 @@ def warm() -> None:
     for stack in ("ideal", "icml24"):
         machine = Machine(load_cluster("paper-flat"), load_stack(stack))
         graph = rank_graph(load_family("gpt", sizes), machine)
-        task = task_of("gpt", 1.0, Training(8, 8, "sgd", machine, IDEAL), [graph], ["best"])
+        task = task_of("gpt", 1.0, TrainingJob(machine, 8, 8, "sgd"), IDEAL, [graph], ["best"])
         times = layer_bounds(task, graph, chip_set([load_chip("tpu-v4-paper")]), CHEAP)
         model_bounds(task, [times], [2**30], np.inf, True)
         model_bounds(task, [times], [2**30], 1.0, True)

@@ -68,10 +68,10 @@ def layer_bounds(
         return pass_bound(lowered, times, use)
 
     deadline.check()
-    table = layer_table(graph.layers, chips, task.training.constants, bound, costs)
+    table = layer_table(graph.layers, chips, task.constants, bound, costs)
     if energy is None:
         return table
-    return replace(table, dynamic_j=layer_floors(graph, chips, task.training.constants, energy))
+    return replace(table, dynamic_j=layer_floors(graph, chips, task.constants, energy))
 
 
 def batch_bounds(

@@ -114,7 +114,7 @@ def _waits_s(lowered: LoweredPass) -> float:
 
 def peak_floors(task: ModelTask, graph: RankGraph, chips: ChipSet) -> Floats:
     """Seconds that no batch of a graph undercuts on every chip, by its peak rates."""
-    constants = task.training.constants
+    constants = task.constants
     clock_hz = chips.running_hz(constants)
     macs_per_s = (
         chips.tensor_cores * chips.columns.macs * clock_hz * chips.sustained_share(constants)

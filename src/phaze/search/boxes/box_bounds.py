@@ -49,7 +49,7 @@ class BoxQuestion:
 
 def _graph_times(question: BoxQuestion, task: ModelTask, graph: int, boxes: BoxChips) -> LayerTable:
     """Bounds on the layers of one graph on every box."""
-    rank_graph, constants = task.graphs[graph], task.training.constants
+    rank_graph, constants = task.graphs[graph], task.constants
     costs = box_layer_works(rank_graph, boxes, constants)
     times = layer_bounds(task, rank_graph, boxes.high, DUAL, None, question.deadline, costs)
     energy = question.energy
