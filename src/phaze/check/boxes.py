@@ -56,6 +56,8 @@ ROUNDING = 1e-9
 LEAST, MOST = 1 - ROUNDING, 1 + ROUNDING
 BATCH = 4_096
 """Boxes bounded at once."""
+FEW = 1_024
+"""Boxes of which bounds take no longer than those of one."""
 MOST_LEFT = 1_000_000
 """Chips that may be left to the steps of a proof: with more the claim is taken to be false."""
 MOST_CHIPS = 4_000_000
@@ -293,6 +295,20 @@ def _halved(low: Integers, high: Integers, ratios: Sequence[Floats]) -> tuple[In
     return np.concatenate([low, right]), np.concatenate([left, high])
 
 
+def _divided(low: Integers, high: Integers, ratios: Sequence[Floats]) -> tuple[Integers, Integers]:
+    """Boxes halved until there are as many as are bounded without haste, or each is one chip."""
+    lows, highs, alone = [low[:0]], [high[:0]], 0
+    while len(low) and alone + len(low) < FEW:
+        single = (low == high).all(axis=1)
+        lows.append(low[single])
+        highs.append(high[single])
+        alone += int(np.count_nonzero(single))
+        low, high = low[~single], high[~single]
+        if len(low):
+            low, high = _halved(low, high, ratios)
+    return np.concatenate([*lows, low]), np.concatenate([*highs, high])
+
+
 def _first(grid: Grid) -> tuple[Integers, Integers]:
     """The whole space as a box for every number of arrays."""
     tops = np.array([[len(values) - 1 for values in grid.axes.values()]])
@@ -310,9 +326,13 @@ def walk(claim: BoxClaim, place: int | None) -> Walk:
     the most that it may have; the chips that are left stand alone in theirs."""
     grid = claim.grid
     walked, ratios = Walk(grid.combinations), [values / values[0] for values in grid.axes.values()]
-    waiting = [_first(grid)]
+    waiting = [_divided(*_first(grid), ratios)]
     while waiting:
         low, high = waiting.pop()
+        # What bounds take beside arithmetic is the same for one box and for thousands.
+        while len(low) < BATCH and waiting:
+            more = waiting.pop()
+            low, high = np.concatenate([low, more[0]]), np.concatenate([high, more[1]])
         if len(low) > BATCH:
             waiting.append((low[BATCH:], high[BATCH:]))
             low, high = low[:BATCH], high[:BATCH]
@@ -340,7 +360,8 @@ def walk(claim: BoxClaim, place: int | None) -> Walk:
             f"{goals.corners.min(initial=np.inf)!r} or more",
         )
         if not single.all():
-            waiting.append(_halved(low[~single], high[~single], ratios))
+            halves = _halved(low[~single], high[~single], ratios)
+            waiting.append(_divided(*halves, ratios))
         claim.watch(walked.words)
     return walked
 
