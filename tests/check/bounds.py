@@ -1,14 +1,20 @@
-"""Bounds of the checker where seconds alone count."""
+"""Bounds of the checker where seconds alone count; claims of boxes."""
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from phaze.check.energy import Rates, Shown
+from phaze.check.boxes import BoxClaim
+from phaze.check.chips import Boxes
+from phaze.check.energy import Goals, Rates, Shown
+from phaze.check.means import Mean
+from phaze.check.model import Model
 from phaze.check.plan_bounds import ExactSolver, least_batches
 from phaze.check.plan_classes import PlanSpace
 from phaze.check.plan_graph import LayerSeconds
 from phaze.check.row_costs import Chipwise
+from phaze.check.space import Grid
 from phaze.check.space_proof import one_goal
 
 SECONDS = (Rates(np.ones(1), 0.0, 0),)
@@ -32,3 +38,14 @@ def least_seconds(
     shown = least_batches(spaces, chip, goals, known, sharp, exact)
     reached = np.where(shown.corners[:, 0, 0], goal, shown.values[:, 0, 0])
     return float(np.minimum(reached, goal).min())
+
+
+def box_claim(
+    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], goal: float
+) -> BoxClaim:
+    """That no chip of a space of boxes scores below a goal."""
+
+    def goals(boxes: Boxes, memory: NDArray[np.int64]) -> Goals:
+        return one_goal(np.full(len(boxes), goal))
+
+    return BoxClaim(models, [mean], grid, memories, False, goals, (), lambda _: None)

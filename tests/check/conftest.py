@@ -26,7 +26,8 @@ def clustered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 LIMIT = 125.0
 
 
-def _front(folder: Path, study: str, space: str, *more: str) -> Path:
+def front_run(folder: Path, study: str, space: str, *more: str) -> Path:
+    """The run of a front over a small space."""
     (folder / "space.toml").write_text(space)
     (folder / "study.toml").write_text(study.format(folder=folder))
     arguments = [
@@ -46,14 +47,14 @@ def _front(folder: Path, study: str, space: str, *more: str) -> Path:
 def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A front of chips of cores, to a wide gap."""
     folder = tmp_path_factory.mktemp("front_of_cores")
-    return _front(folder, STUDY, SPACE, "--of", "throughput,area", "--gap", "0.1")
+    return front_run(folder, STUDY, SPACE, "--of", "throughput,area", "--gap", "0.1")
 
 
 @pytest.fixture(scope="session")
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An exact front of chips of clusters within a limit."""
     folder = tmp_path_factory.mktemp("front_of_clusters")
-    return _front(
+    return front_run(
         folder, CLUSTER_STUDY, CLUSTERS, "--of", "throughput,price,power", "--within",
         f"power={LIMIT}"
     )  # fmt: skip

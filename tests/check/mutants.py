@@ -39,6 +39,7 @@ BOXES = f"{CHECK}test_boxes.py::test_no_operator_takes_less_on_a_chip_than_on_a_
 CLUSTER_BOXES = (
     f"{CHECK}test_cluster_boxes.py::test_no_chip_of_clusters_is_better_than_a_box_around_it"
 )
+BOX_PRICES = f"{CHECK}test_box_objectives.py::test_no_chip_takes_less_than_a_box_around_it"
 
 
 @dataclass(frozen=True)
@@ -371,6 +372,43 @@ MUTANTS = (
         "tile = np.maximum(high.sums / 8.0, macs)",
         "tile = np.maximum(low.sums / 8.0, macs)",
         (CLUSTER_BOXES,),
+    ),
+    Mutant("silicon.py", "share = np.minimum(flat, tall)", "share = flat", (BOX_PRICES,)),
+    Mutant(
+        "silicon.py",
+        "square = volts_of(low.clock, made) ** 2",
+        "square = volts_of(chips.clock, made) ** 2",
+        (BOX_PRICES,),
+    ),
+    Mutant(
+        "silicon.py",
+        "leaking = made.leakage_w_per_mm2 * low.area",
+        "leaking = made.leakage_w_per_mm2 * areas_of(chips, made).total",
+        (BOX_PRICES,),
+    ),
+    Mutant(
+        "boxes.py",
+        "slowest = np.maximum(slowest, LEAST_SHARE * bottom.clock) * LEAST",
+        "slowest = np.maximum(slowest, 0.9 * bottom.clock) * LEAST",
+        (BOX_PRICES,),
+    ),
+    Mutant(
+        "boxes.py",
+        "return drawn_of(replace(most, area=area), bottom, grid.made).power()",
+        "return drawn_of(bottom, bottom, grid.made).power()",
+        (BOX_PRICES,),
+    ),
+    Mutant(
+        "limits.py",
+        "return np.maximum(watts, np.minimum(self.sustained_w, power.watts(rated)))",
+        "return np.maximum(watts, power.watts(rated))",
+        (BOX_PRICES,),
+    ),
+    Mutant(
+        "products.py",
+        "return self.unit_rate / self.array_rate",
+        "return 0.5 * self.unit_rate / self.array_rate",
+        (BOX_PRICES,),
     ),
     # plans exactly, and what bounds them under the published rules
     Mutant(

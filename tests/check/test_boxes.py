@@ -17,8 +17,9 @@ from phaze.check.means import mean_of
 from phaze.check.model import ChipCosts, Model, model_of
 from phaze.check.silicon import power_of
 from phaze.check.space import Grid, grid_of, space_of
-from phaze.check.space_proof import one_goal
 from phaze.check.verdict import check
+from tests.check.bounds import box_claim
+from tests.check.cluster_forgeries import CLUSTERS
 from tests.check.forge import Chooser, Papers
 from tests.conftest import Ran
 from tests.search.test_study import SPACE
@@ -36,8 +37,7 @@ def _model(papers: Papers) -> Model:
 def _walked(papers: Papers, model: Model, grid: Grid, goal: float) -> Walk:
     """A walk with the largest memory, whatever it costs."""
     mean, memories = mean_of(papers.problem), papers.problem["hbm_bytes"]
-    goals = lambda bottom: one_goal(np.full(len(bottom), goal))  # noqa: E731
-    return walk([model], [mean], grid, memories, goals, (), lambda _: None, len(memories) - 1)
+    return walk(box_claim([model], mean, grid, memories, goal), len(memories) - 1)
 
 
 def _columns(chips: Any) -> list[Any]:
@@ -206,3 +206,11 @@ def test_the_command_takes_a_space_file(
     ), found
     assert phaze("verify", good, "--gap", "0.1").code == 2
     assert phaze("verify", good, "--space", tmp_path / "space.toml", "--gap", "2").code == 2
+
+
+def test_a_space_of_clusters_is_no_question_for_an_answer_of_cores(
+    good: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    (tmp_path / "space.toml").write_text(CLUSTERS)
+    ran = phaze("verify", good, "--space", tmp_path / "space.toml")
+    assert ran.code == 2 and "give a space of chips of cores" in " ".join(ran.err.split())

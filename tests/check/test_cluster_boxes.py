@@ -15,11 +15,9 @@ from phaze.check.model import Model, model_of
 from phaze.check.operators import Costs
 from phaze.check.silicon import drawn_of, edges_of, power_of
 from phaze.check.space import Grid, grid_of, space_of
-from phaze.check.space_proof import one_goal
 from phaze.check.verdict import check
+from tests.check.bounds import box_claim
 from tests.check.forge import Papers
-
-NOTHING = lambda _: None  # noqa: E731
 
 
 def _model(papers: Papers) -> Model:
@@ -104,10 +102,8 @@ def test_boxes_of_clusters_cover_a_space_and_leave_what_is_below_the_goal(cluste
     every = space_of(grid, problem["hbm_bytes"])
     chips = every.chips
     for goal, least in ((best * 1.0001, 1), (1e9, len(chips))):
-        goals = lambda bottom, goal=goal: one_goal(np.full(len(bottom), goal))  # noqa: E731
-        found = walk(
-            [_model(papers)], [mean_of(problem)], grid, problem["hbm_bytes"], goals, (), NOTHING
-        )
+        model, mean = _model(papers), mean_of(problem)
+        found = walk(box_claim([model], mean, grid, problem["hbm_bytes"], goal), None)
         assert sum(found.closed.values()) + found.open == grid.combinations == every.combinations
         kept = found.chips(grid)[0].area
         assert len(kept) >= least
@@ -150,9 +146,9 @@ def test_a_chip_that_a_large_space_of_clusters_has_not_is_no_answer(
     assert check(many.write(tmp_path)).wrong
 
 
-def test_energy_in_large_spaces_of_clusters_is_looked_at_chip_by_chip(
-    many: Papers, tmp_path: Path
-) -> None:
-    many.problem["objective"]["kind"] = "throughput_per_watt"
-    found = check(many.write(tmp_path))
-    assert found.wrong and found.counted is None
+def test_another_space_brings_the_memories_of_its_own_stacks(clustered: Path) -> None:
+    larger = Papers(clustered).problem["space"]
+    larger["axes"]["hbm_stacks"] = [2.0, 3.0, 4.0]
+    verdict = check(clustered, wider=0.5, larger=larger)
+    assert verdict.holds and verdict.words[2] == "memories    32, 48, 64 GiB", verdict.words
+    assert verdict.words[-1].endswith("by more than 50 %")

@@ -137,3 +137,33 @@ def test_a_front_of_joules_holds_and_one_that_betters_them_does_not(
         papers = Papers(run)
         papers.certificate["front"] = change(papers.certificate["front"])
         assert check(papers.write(tmp_path)).wrong
+
+
+def test_a_front_whose_time_was_up_claims_its_designs_and_no_more(
+    cores: Path, tmp_path: Path
+) -> None:
+    papers = Papers(cores)
+    papers.certificate["gap"] = 1.0
+    papers.certificate["front"].pop(0)
+    verdict = check(papers.write(tmp_path))
+    assert verdict.holds and "of other chips nothing is claimed" in verdict.sentence()
+    assert verdict.words[-1].endswith("of others nothing is claimed")
+    papers.certificate["gap"] = 0.999
+    assert "nothing shows" in check(papers.write(tmp_path)).wrong
+    papers.certificate["gap"] = 1.0
+    papers.certificate["front"][0]["values"][0] *= 0.99
+    assert "its throughput is" in check(papers.write(tmp_path)).wrong
+
+
+def test_a_front_that_was_stopped_has_what_shows_its_designs(
+    cores: Path, tmp_path: Path, phaze: Callable[..., Ran]
+) -> None:
+    """Schedules are solved again within the time that is left, whatever there is."""
+    for seconds in (2, 4, 8, 16):
+        out = tmp_path / str(seconds)
+        of = ("--of", "throughput,area", "--time", seconds, "--workers", 1)
+        ran = phaze("front", cores.parent / "study.toml", "--out", out, *of)
+        if ran.code == 0:
+            break
+    assert ran.code == 0 and Papers(out).certificate["front"], ran.err
+    assert phaze("verify", out).code == 0

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from phaze.check.verdict import check
-from tests.check.cluster_forgeries import TRAINING
 from tests.check.forge import Papers
 from tests.check.forgeries import put
 
@@ -17,37 +16,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "search.md"
 Change = Callable[[Papers, Papers], Any]
 
 
-def _many(papers: Papers, _: Papers) -> None:
-    axes = papers.problem["space"]["axes"]
-    axes.update(
-        {
-            name: [float(value) for value in range(1, 60)]
-            for name in ("clusters", "arrays", "rows", "columns")
-        }
-    )
-    papers.problem["objective"]["kind"] = "throughput_per_watt"
-
-
-def _budget(papers: Papers, _: Papers) -> None:
-    papers.problem["space"]["area_chip"] = papers.problem["space"]["base"]
-
-
 def _set(*path: Any, value: Any) -> Change:
     return lambda papers, _: put(*path, value=value)(papers)
 
 
 LISTED: dict[str, tuple[str, Change]] = {
-    (
-        "measured base chips "
-        "of a space"
-    ): ("clustered", _set(*TRAINING, "constants", "clock_hz", value=1e9)),
-    "a budget that is a chip of clusters": ("clustered", _budget),
-    (
-        "spaces of more than 50 million combinations where boxes do not apply (of clusters "
-        "10 million)"
-    ): (
-        "clustered", _many,
-    ),
     "any key of a run's documents that is not in the checker's own lists "
         "(`check/question.py`, `stack.py`, "
     "`job.py`)": ("good", _set("problem", "trust", value=1)),

@@ -159,23 +159,14 @@ def _called_infeasible(sweep: Path, tmp_path: Path, problem: str) -> Path:
     return run
 
 
+@pytest.mark.parametrize("problem", ["nothing fits", str(nothing_in_time("phaze.result/1"))])
 def test_a_point_that_is_called_infeasible_and_is_not_is_refused(
-    sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
+    problem: str, sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
 ) -> None:
-    ran = phaze("verify", _called_infeasible(sweep, tmp_path, "nothing fits"), "--json")
+    ran = phaze("verify", _called_infeasible(sweep, tmp_path, problem), "--json")
     found = json.loads(ran.out)
     assert ran.code == 1 and not found["holds"]
     assert found["objections"] == ["point 2: nothing shows that no plan fits"]
-
-
-def test_of_a_point_whose_time_was_up_nothing_is_claimed(
-    sweep: Path, tmp_path: Path, phaze: Callable[..., Ran]
-) -> None:
-    late = str(nothing_in_time("phaze.result/1"))
-    ran = phaze("verify", _called_infeasible(sweep, tmp_path, late), "--json")
-    found = json.loads(ran.out)
-    assert ran.code == 3 and not found["holds"] and not found["objections"]
-    assert found["not_covered"] == [f"point 2: its time was up: {late}"]
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +190,22 @@ def test_that_nothing_fits_is_proved(narrow: Path, phaze: Callable[..., Ran]) ->
     assert require_nothing_fits(narrow / "points" / "000").startswith("llama3-8b fits into no")
     with pytest.raises(RefusedError, match="nothing shows that no plan fits"):
         require_nothing_fits(narrow / "points" / "001")
+
+
+def test_that_no_combination_is_a_chip_is_proved(tmp_path: Path, phaze: Callable[..., Ran]) -> None:
+    (tmp_path / "space.toml").write_text(CLUSTERS)
+    (tmp_path / "study.toml").write_text(CLUSTER_STUDY.format(folder=tmp_path))
+    over = ["--over", "budget.power=60,180", "--out", tmp_path / "run", "--workers", 1]
+    assert phaze("sweep", tmp_path / "study.toml", *over).code == 0
+    ran = phaze("verify", tmp_path / "run")
+    said = " ".join(ran.out.split())
+    assert ran.code == 0 and "none of 32 combinations is a chip with a memory" in said, said
+    path = tmp_path / "run" / "points" / "000" / "problem.json"
+    problem = json.loads(path.read_text())
+    problem["space"]["keep"]["sustained_power"] = 180.0
+    path.write_text(json.dumps(problem))
+    ran = phaze("verify", tmp_path / "run")
+    assert ran.code == 1 and "nothing shows that no plan fits" in ran.out, ran.out
 
 
 def _no_less(problem: str) -> str:

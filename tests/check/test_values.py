@@ -211,8 +211,7 @@ def test_a_value_is_below_a_corner_where_no_design_covers_it(metrics: int) -> No
 def test_a_front_of_joules_by_boxes_says_that_every_combination_was_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Boxes bound seconds alone, so other metrics of a run are proved chip by chip."""
     run = _run(tmp_path, KINDS["joules and area"])
     monkeypatch.setattr(checked_boxes, "MOST_CHIPS", 0)
     verdict = check(run)
-    assert verdict.holds and verdict.counted is not None and verdict.counted.boxes == 0
+    assert verdict.holds and verdict.counted is not None and verdict.counted.boxes > 0

@@ -1,6 +1,8 @@
 """Families of split backward passes from the graph to the plan: the halves of a layer, what stacks
 run, given plans."""
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from phaze.graph.zoo import load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
 from phaze.pipeline.families import named_family
 from phaze.values import replace
+from tests.conftest import Ran
 
 EAGER = load_stack("torchtitan-eager")
 RUN = {
@@ -151,3 +154,15 @@ def test_a_plan_is_sought_among_the_families_that_are_allowed() -> None:
     assert found[None].batch_s <= min(found["1f1b",].batch_s, found["zb-v",].batch_s) * (1 + 1e-12)
     assert found["zb-v",].family == ("zb-v" if len(found["zb-v",].stages) > 1 else "1f1b")
     assert found["1f1b",].family == "1f1b"
+
+
+@pytest.mark.parametrize("family", ["interleaved", "zb-v"])
+def test_the_experts_split_runs_1f1b_beside_a_plan_of_other_families(
+    family: str, phaze: Callable[..., Ran]
+) -> None:
+    job = "--model bert-large --devices 8 --batch 32 --sequence 128 --tensor 1 --microbatch 1"
+    where = "--chip a100-80gb --stack torchtitan-eager"
+    ran = phaze("plan", *job.split(), *where.split(), "--family", family, "--json")
+    assert ran.code == 0, ran.err
+    experts = json.loads(ran.out)["experts"]
+    assert experts["pipeline"] == 8 and "family" not in experts["plan"]

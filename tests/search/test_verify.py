@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from phaze.check.question import PROBLEM
 from phaze.cli.answer import exit_code_of
 from phaze.cli.main import app
 from phaze.search.baseline import scale_for
@@ -192,14 +193,14 @@ def test_a_kind_that_is_not_covered_has_a_code_of_its_own_and_never_holds(
     copy: Path, monkeypatch: pytest.MonkeyPatch, phaze: Callable[..., Ran]
 ) -> None:
     run = copy
-    monkeypatch.setattr("phaze.check.space.MOST_COMBINATIONS", 1)
+    monkeypatch.setattr("phaze.check.question.PROBLEM", PROBLEM - {"round_size"})
     ran = phaze("verify", run, "--json")
     said = json.loads(ran.out)
     assert (
         ran.code == 3
         and not said["holds"]
         and said["answer_holds"]
-        and "combinations" in said["not_covered"]
+        and "problem.round_size" in said["not_covered"]
     )
     shown = " ".join(phaze("verify", run).out.split())
     assert "is not checkable yet" in shown and "was not checked" in shown and " holds" not in shown

@@ -2,6 +2,7 @@
 it."""
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,9 @@ if TYPE_CHECKING:
     from phaze.check.space_proof import Solver
     from phaze.check.verdict import Verdict
     from phaze.report.progress import Progress
+    from phaze.search.objective import Scale
     from phaze.search.reference_path import ReferencePath
+    from phaze.search.task import SearchJob
 
 NOT_COVERED = 3
 """The exit code of what the checker has no rules for."""
@@ -83,21 +86,47 @@ def as_phaze_has_it(
         return [f"the result cannot be read ({type(fault).__name__}: {fault})"]
 
 
+@dataclass(slots=True)
+class CheckedChips:
+    """Chips of a run as the checker calls them: by their place among all of the space, or by the
+    number of their combination where it walks boxes."""
+
+    folder: Path
+    every: "list[ReferencePath]" = field(default_factory=list)
+
+    def reference(self, job: "SearchJob", scale: "Scale", chip: int) -> "tuple[ReferencePath, int]":
+        """The reference path on a chip, and the chip's place there."""
+        import numpy as np
+
+        from phaze.check.boxes import boxed
+        from phaze.files import read_text
+        from phaze.search.boxes.opening import chips_numbered
+        from phaze.search.chips import enumerate_space
+        from phaze.search.question_files import PROBLEM
+        from phaze.search.reference_path import reference_path_of
+
+        if boxed(json.loads(read_text(str(self.folder / PROBLEM))[0])):
+            alone = chips_numbered(job.space, np.array([chip], np.int64), counted=False)
+            return reference_path_of(job, scale, alone), 0
+        if not self.every:
+            self.every.append(reference_path_of(job, scale, enumerate_space(job.space)))
+        return self.every[0], chip
+
+
 def _solver(folder: Path) -> "Solver":
     """phaze's own exact solver, for chips whose schedules the independent checker cannot bound well
     enough: the best value of every model with a memory."""
-    references: list[ReferencePath] = []
+    chips, questions = CheckedChips(folder), list["tuple[SearchJob, Scale]"]()
 
     def values(chip: int, memory: int) -> list[list[list[float]]]:
         from phaze.search.baseline import scale_for
-        from phaze.search.chips import enumerate_space
-        from phaze.search.reference_path import reference_path_of
         from phaze.study.load import question_in
 
-        if not references:
+        if not questions:
             job = question_in(folder).job
-            references.append(reference_path_of(job, scale_for(job), enumerate_space(job.space)))
-        return [[[value]] for value in references[0].values(chip, [memory])[0]]
+            questions.append((job, scale_for(job)))
+        reference, place = chips.reference(*questions[0], chip)
+        return [[[value]] for value in reference.values(place, [memory])[0]]
 
     return values
 

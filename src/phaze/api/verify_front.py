@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phaze.api.verify_certificate import READING
+from phaze.api.verify_certificate import READING, CheckedChips
 
 if TYPE_CHECKING:
     from phaze.check.space_proof import Solver
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from phaze.front.measures import Measures
     from phaze.front.reference import ReferenceFront
     from phaze.report.progress import Progress
-    from phaze.search.reference_path import ReferencePath
 
 
 @dataclass(slots=True)
@@ -25,7 +24,6 @@ class FrontFolder:
     folder: Path
     document: dict[str, Any]
     reference: "list[tuple[ReferenceFront, Measures]]" = field(default_factory=list)
-    every: "list[ReferencePath]" = field(default_factory=list)
 
     def plain(self) -> "tuple[ReferenceFront, Measures]":
         """The reference path of the front's question, and its metrics."""
@@ -54,29 +52,11 @@ class FrontFolder:
     def solver(self) -> "Solver":
         """phaze's own exact solver, for units whose schedules the independent checker cannot bound
         well enough: what the plan of every configuration takes in each metric of a run."""
+        chips = CheckedChips(self.folder)
 
         def values(chip: int, memory: int) -> list[list[list[float]]]:
-            import numpy as np
-
-            from phaze.check.boxes import boxed
-            from phaze.files import read_text
-            from phaze.search.boxes.opening import chips_numbered
-            from phaze.search.chips import enumerate_space
-            from phaze.search.question_files import PROBLEM
-            from phaze.search.reference_path import reference_path_of
-
-            front, place = self.plain()[0], chip
-            job, scale = front.plain.job, front.plain.scale
-            problem = json.loads(read_text(str(self.folder / PROBLEM))[0])
-            if boxed(problem):  # by the number of a combination
-                numbers, place = np.array([chip], np.int64), 0
-                plain = reference_path_of(
-                    job, scale, chips_numbered(job.space, numbers, counted=False)
-                )
-            else:
-                if not self.every:
-                    self.every.append(reference_path_of(job, scale, enumerate_space(job.space)))
-                plain = self.every[0]
+            front = self.plain()[0]
+            plain, place = chips.reference(front.plain.job, front.plain.scale, chip)
             return replace(front, plain=plain).plans(place, memory)
 
         return values

@@ -16,8 +16,11 @@ def larger_verified(
 ) -> Answer:
     """Whether nothing in a space is better than the answer of a run by more than a gap; ``result``
     and ``text`` are those of the run's own result, which must be that of its certificate."""
+    from phaze.check.boxes import of_clusters
     from phaze.check.verdict import check
+    from phaze.documents import read_answer
     from phaze.errors import InputError
+    from phaze.search.question_files import PROBLEM
     from phaze.search.spaces import load_space
     from phaze.study.problem import space_document
 
@@ -26,6 +29,11 @@ def larger_verified(
             "--gap", f"{gap} is not a share", "give a number from 0 to below 1, such as 0.02"
         )
     table = space_document(load_space(space))
+    problem, _, _ = read_answer(str(Path(run) / PROBLEM))
+    here, there = (("cores", "clusters")[of_clusters(chips)] for chips in (problem["space"], table))
+    if here != there:
+        seen = f"its chips are of {there}, and the answer of {run} is a chip of {here}"
+        raise InputError("--space", seen, f"give a space of chips of {here}")
     verdict = check(Path(run), watch=progress.step, wider=gap, larger=table)
     wrong = [verdict.wrong] if verdict.wrong else as_phaze_has_it(Path(run), result, text, verdict)
     verdict.wrong = wrong[0] if wrong else ""

@@ -151,12 +151,8 @@ def _infeasible(folder: Path, index: int, problem: str, quick: bool) -> _Point:
     same of it."""
     from phaze.check.infeasible import question_id, require_nothing_fits
     from phaze.check.reading import NotCoveredError, RefusedError
-    from phaze.search.deadline import nothing_in_time
-    from phaze.search.result import SCHEMA
 
     wrong, missing, sentence = "", "", "not checked (quick)"
-    if problem == str(nothing_in_time(SCHEMA)):
-        return _Point(index, "", False, 0.0, "", f"its time was up: {problem}", problem)
     try:
         if not quick:
             shown = require_nothing_fits(folder)

@@ -15,17 +15,22 @@ corners, N clusters of which n are built, p the port and w the width of the glob
                   least e joules with its share of edges at the high corner, so it runs at most at
                   the clock f(U) where U e + rest meets the limit, and as its voltage falls with U,
                   U f(U) is most at the most units. Lanes alike
+    clock held    no less than what draws most holds, nor than half of the rated one
     seconds       of a virtual chip (:class:`.chips.Boxes`): the high corner at the clock held, with
                   the least rows and columns where an array's fill and a visit count, the least
                   cores where one has a share of the memories, and macs over U f(U). Any schedule or
                   plan of a chip of the box is one of it
+    joules        bytes that the virtual chip moves at least, at the prices of the low corner at the
+                  least clock held (:func:`.silicon.prices_of`); static watts, dollars and kilograms
+                  of the low corner
+
 
 A box whose bound does not reach its goal is cut in two along the axis whose ends lie furthest apart
 by ratio; the halves cover it by construction. Boxes of one chip go through the steps of
 :mod:`.space_proof`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import prod
 from typing import Any
@@ -39,9 +44,9 @@ from .limits import LEAST_SHARE, die_of
 from .means import Mean
 from .model import Model
 from .reading import require
-from .silicon import Drawn, areas_of, drawn_of, held_clock, port_of
-from .space import Grid, numbered
-from .space_proof import Counted, Near, Watch, one_goal, prove, start
+from .silicon import Drawn, Power, areas_of, drawn_of, held_clock, port_of
+from .space import Grid, Space, numbered
+from .space_proof import Counted, Near, Solver, Watch, one_goal, prove, start
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -51,13 +56,15 @@ ROUNDING = 1e-9
 LEAST, MOST = 1 - ROUNDING, 1 + ROUNDING
 BATCH = 4_096
 """Boxes bounded at once."""
-MOST_LEFT = 50_000
+FEW = 1_024
+"""Boxes of which bounds take no longer than those of one."""
+MOST_LEFT = 1_000_000
 """Chips that may be left to the steps of a proof: with more the claim is taken to be false."""
 MOST_CHIPS = 4_000_000
 """Combinations of which every chip is checked where boxes could exclude them: more takes longer
 than boxes do."""
-BoxGoals = Callable[[Chips], Goals]
-"""By the least chip of boxes the goals of every chip of theirs."""
+BoxGoals = Callable[[Boxes, Integers], Goals]
+"""By boxes and the places of a memory that no chip has less than, the goals of their chips."""
 
 
 def of_clusters(space: Mapping[str, Any]) -> bool:
@@ -66,23 +73,9 @@ def of_clusters(space: Mapping[str, Any]) -> bool:
 
 
 def boxed(problem: Mapping[str, Any]) -> bool:
-    """Whether the space of a problem is proved by boxes: of many chips of cores for one model under
-    the rules icml24, fronts among them, of many chips of clusters for any models; where throughput
-    counts."""
-    space, models = problem["space"], problem["models"]
-    if "axes" not in space or prod(len(values) for values in space["axes"].values()) <= MOST_CHIPS:
-        return False
-    by_layers = [model["training"]["machine"]["stack"]["stages"] == "layers" for model in models]
-    single = len(models) == 1 and not any(by_layers) and not of_clusters(space)
-    if "front" in problem:
-        return single and not {*problem["front"]["of"], *problem["front"]["within"]} & {
-            "energy",
-            "cost",
-            "carbon",
-        }
-    return problem["objective"]["kind"] == "throughput" and (
-        single or (of_clusters(space) and all(by_layers))
-    )
+    """Whether the space of a problem is proved by boxes: one of many chips."""
+    axes = problem["space"].get("axes", {})
+    return prod(len(values) for values in axes.values()) > MOST_CHIPS
 
 
 @dataclass(slots=True)
@@ -153,13 +146,26 @@ def _most(grid: Grid, bottom: Chips, top: Chips) -> tuple[Floats, Floats]:
     return most[0], most[1]
 
 
+def _widest(bottom: Chips, top: Chips) -> Chips:
+    """The high corners with the widest global buffer: a bandwidth at the slowest clock."""
+    return replace(top, global_width=top.global_width * (top.clock / bottom.clock))
+
+
 def _small(grid: Grid, bottom: Chips, top: Chips) -> Flags:
     """Boxes whose chips are all smaller than they may be; never those of ports, whose widths do not
     rise."""
-    widest = replace(top, global_width=top.global_width * (top.clock / bottom.clock))
-    area = areas_of(widest, grid.made).total
+    area = areas_of(_widest(bottom, top), grid.made).total
     small = area * MOST < grid.limits.least_share * grid.limits.most_area
     return small & np.isinf(top.port) & ~grid.limits.single(bottom)
+
+
+def _drawn_most(grid: Grid, bottom: Chips, top: Chips) -> Power:
+    """What no chip of boxes draws more than: the high corners with the widest ports, the more area
+    the more power."""
+    port = np.where(np.isinf(top.port), np.inf, port_of(top.global_width, bottom.clusters))
+    most = replace(_widest(bottom, top), port=port)
+    area = np.minimum(areas_of(most, grid.made).total, grid.limits.most_area) * MOST
+    return drawn_of(replace(most, area=area), bottom, grid.made).power()
 
 
 def boxes_of(grid: Grid, bottom: Chips, top: Chips) -> tuple[Boxes, dict[str, Flags]]:
@@ -167,6 +173,7 @@ def boxes_of(grid: Grid, bottom: Chips, top: Chips) -> tuple[Boxes, dict[str, Fl
     limits, nothing = grid.limits, np.zeros(len(top), bool)
     units, lanes = _most(grid, bottom, top)
     clock = units_hz = lanes_hz = np.minimum(top.clock, grid.made.most_hz)
+    least = bottom
     beyond = {
         "area": (die_of(bottom) > limits.most_area * MOST) | _small(grid, bottom, top),
         "power": nothing,
@@ -181,6 +188,9 @@ def boxes_of(grid: Grid, bottom: Chips, top: Chips) -> tuple[Boxes, dict[str, Fl
         beyond["power"] |= (clock < LEAST_SHARE * rated) | (
             drawn.power().watts(bottom.clock) > limits.most_w * MOST
         )
+        slowest = held_clock(_drawn_most(grid, bottom, top), bottom.clock, limits.sustained_w)
+        slowest = np.maximum(slowest, LEAST_SHARE * bottom.clock) * LEAST
+        least = replace(bottom, clock=slowest)
     beyond["price"] = limits.usd(bottom, 0.0) > limits.most_usd * MOST
     ports = np.maximum(2.0 * top.global_width, top.clusters)
     ports = np.minimum(ports, top.clusters * port_of(top.global_width, bottom.clusters))
@@ -190,9 +200,8 @@ def boxes_of(grid: Grid, bottom: Chips, top: Chips) -> tuple[Boxes, dict[str, Fl
         "area": bottom.area,
     }
     return Boxes(
-        **corner, low_rows=bottom.rows, low_columns=bottom.columns, low_clusters=bottom.clusters,
-        low_vector_units=bottom.vector_units, unit_rate=units * units_hz,
-        lane_rate=lanes * lanes_hz, all_ports=ports,
+        **corner, least=least, unit_rate=units * units_hz, lane_rate=lanes * lanes_hz,
+        all_ports=ports,
     ), beyond  # fmt: skip
 
 
@@ -214,21 +223,55 @@ def _cut(grid: Grid, low: Integers, high: Integers, walked: Walk) -> Integers:
     return high
 
 
-def _open(
-    models: Sequence[Model],
-    means: Sequence[Mean],
-    boxes: Boxes,
-    memory: Integers,
-    goals: Goals,
-    near: Near,
-) -> Flags:
+@dataclass(frozen=True, slots=True)
+class BoxClaim:
+    """What is claimed of a space of boxes: that no plan of ``models`` has the corners of ``goal``
+    for itself on its chips, with every memory that counts where ``by_memory``, else with the most
+    that each may have; ``near``: what each model takes on good chips."""
+
+    models: Sequence[Model]
+    means: Sequence[Mean]
+    grid: Grid
+    memories: Sequence[int]
+    by_memory: bool
+    goal: BoxGoals
+    near: Near
+    watch: Watch
+
+    @property
+    def places(self) -> list[int | None]:
+        """The memories to walk with; None: the most that a chip may have."""
+        return list(range(len(self.memories))) if self.by_memory else [None]
+
+    def left(self, counted: Counted) -> Iterator[Space]:
+        """By memory the chips that boxes leave, numbered by their combinations, all others
+        counted."""
+        lengths = [len(axis) for axis in self.grid.axes.values()]
+        for place in self.places:
+            walked = walk(self, place)
+            chips, index = walked.chips(self.grid)
+            most = self.grid.limits.memory(chips, self.memories)
+            there = most >= (0 if place is None else place)
+            memory = most[there] if place is None else np.full(np.count_nonzero(there), place)
+            counted.boxes += walked.boxes
+            counted.add(walked.closed)
+            counted.add({"rules of the space": walked.open - len(memory)})
+            if not len(memory):
+                continue
+            self.watch(f"{len(memory):,} chips that boxes leave")
+            number = np.ravel_multi_index(tuple(index[there].T), lengths)
+            yield Space(chips.taken(there), self.grid.combinations, memory, number)
+
+
+def _open(claim: BoxClaim, boxes: Boxes, memory: Integers, goals: Goals) -> Flags:
     """Which boxes may hold a chip that does not reach its goals."""
     if not (memory >= 0).any():
         return np.zeros(len(boxes), bool)
     space = numbered(boxes, len(boxes), memory)
     unlimited = goals.open & np.isinf(goals.corners).all(axis=0)
-    state = start(models, means, space, replace(goals, corners=goals.corners * LEAST), near)
-    first, second = models[0].steps[:2]
+    lower = replace(goals, corners=goals.corners * LEAST)
+    state = start(claim.models, claim.means, space, lower, claim.near)
+    first, second = claim.models[0].steps[:2]
     state.run(first)
     # Whether anything fits is decided by then: what is sharper later is seconds.
     fits = np.asarray((state.scores() < np.inf).any(axis=0) & unlimited.any(axis=0))
@@ -252,6 +295,20 @@ def _halved(low: Integers, high: Integers, ratios: Sequence[Floats]) -> tuple[In
     return np.concatenate([low, right]), np.concatenate([left, high])
 
 
+def _divided(low: Integers, high: Integers, ratios: Sequence[Floats]) -> tuple[Integers, Integers]:
+    """Boxes halved until there are as many as are bounded without haste, or each is one chip."""
+    lows, highs, alone = [low[:0]], [high[:0]], 0
+    while len(low) and alone + len(low) < FEW:
+        single = (low == high).all(axis=1)
+        lows.append(low[single])
+        highs.append(high[single])
+        alone += int(np.count_nonzero(single))
+        low, high = low[~single], high[~single]
+        if len(low):
+            low, high = _halved(low, high, ratios)
+    return np.concatenate([*lows, low]), np.concatenate([*highs, high])
+
+
 def _first(grid: Grid) -> tuple[Integers, Integers]:
     """The whole space as a box for every number of arrays."""
     tops = np.array([[len(values) - 1 for values in grid.axes.values()]])
@@ -264,17 +321,18 @@ def _first(grid: Grid) -> tuple[Integers, Integers]:
     return low, high
 
 
-def walk(
-    models: Sequence[Model], means: Sequence[Mean], grid: Grid, memories: Sequence[int],
-    goal: BoxGoals, near: Near,
-    watch: Watch, place: int | None = None, most: int = MOST_LEFT,
-) -> Walk:  # fmt: skip
+def walk(claim: BoxClaim, place: int | None) -> Walk:
     """Exclude the boxes of a space against their goals, every chip with the memory of a place or
-    the most that it may have; the chips that are left, at most so many, stand alone in theirs."""
+    the most that it may have; the chips that are left stand alone in theirs."""
+    grid = claim.grid
     walked, ratios = Walk(grid.combinations), [values / values[0] for values in grid.axes.values()]
-    waiting = [_first(grid)]
+    waiting = [_divided(*_first(grid), ratios)]
     while waiting:
         low, high = waiting.pop()
+        # What bounds take beside arithmetic is the same for one box and for thousands.
+        while len(low) < BATCH and waiting:
+            more = waiting.pop()
+            low, high = np.concatenate([low, more[0]]), np.concatenate([high, more[1]])
         if len(low) > BATCH:
             waiting.append((low[BATCH:], high[BATCH:]))
             low, high = low[:BATCH], high[:BATCH]
@@ -282,26 +340,29 @@ def walk(
         high = _cut(grid, low, high, walked)
         bottom = least_chips(grid, low, high)
         boxes, beyond = boxes_of(grid, bottom, grid.corner(high))
-        goals = goal(bottom)
+        goals = claim.goal(boxes, np.full(len(low), place or 0))
         beyond["limits"] = np.asarray(~goals.open.any(axis=0))
         left = np.ones(len(low), np.bool_)
         for reason, out in beyond.items():
             walked.count(reason, low[left & out], high[left & out])
             left &= ~out
         low, high, boxes, goals = low[left], high[left], boxes.taken(left), goals.taken(left)
-        memory = _most_memory(grid, boxes, memories) if place is None else np.full(len(low), place)
-        may = _open(models, means, boxes, memory, goals, near)
+        alike = np.full(len(low), place or 0)
+        memory = _most_memory(grid, boxes, claim.memories) if place is None else alike
+        may = _open(claim, boxes, memory, goals)
         walked.count("rooflines", low[~may], high[~may])
         low, high = low[may], high[may]
         single = (low == high).all(axis=1)
         walked.left.append(low[single])
         require(
-            walked.open <= most,
-            f"nothing shows that {most:,} chips score {goals.corners.min(initial=np.inf)!r} or more",
+            walked.open <= MOST_LEFT,
+            f"nothing shows that {MOST_LEFT:,} chips score "
+            f"{goals.corners.min(initial=np.inf)!r} or more",
         )
         if not single.all():
-            waiting.append(_halved(low[~single], high[~single], ratios))
-        watch(walked.words)
+            halves = _halved(low[~single], high[~single], ratios)
+            waiting.append(_divided(*halves, ratios))
+        claim.watch(walked.words)
     return walked
 
 
@@ -316,30 +377,21 @@ def _most_memory(grid: Grid, boxes: Boxes, memories: Sequence[int]) -> Integers:
 
 
 def prove_boxes(
-    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], bound: float,
-    near: Near,
-    watch: Watch,
+    models: Sequence[Model], mean: Mean, grid: Grid, memories: Sequence[int], by_memory: bool,
+    bound: float, near: Near, watch: Watch, solver: Solver | None = None,
 ) -> Counted:  # fmt: skip
-    """No chip of a space scores below the bound; how many boxes and chips it took."""
+    """No chip of a space scores below the bound; how many boxes and chips it took. ``solver`` is
+    called with the number of a combination."""
 
-    def goals(bottom: Chips) -> Goals:
-        return one_goal(np.full(len(bottom), bound))
+    def goals(boxes: Boxes, memory: Integers) -> Goals:
+        return one_goal(np.full(len(boxes), bound))
 
-    walked = walk(models, [mean], grid, memories, goals, near, watch)
-    chips, _ = walked.chips(grid)
-    counted = Counted(
-        grid.combinations, grid.combinations, bound, dict(walked.closed), boxes=walked.boxes
-    )
-    counted.closed["rules of the space"] = walked.open - len(chips)
-    memory = grid.limits.memory(chips, memories)
-    if not (memory >= 0).any():
-        return counted
-    watch(f"{len(chips):,} chips that boxes leave")
-    space = numbered(chips, grid.combinations, memory)
-    rest = prove(models, mean, space, (bound, bound), watch, near=near)
-    counted.add(rest.closed)
-    require(
-        rest.least >= bound * LEAST,
-        f"nothing shows that {rest.first_open} scores {bound!r} or more",
-    )
+    claim = BoxClaim(models, [mean], grid, memories, by_memory, goals, near, watch)
+    counted = Counted(grid.combinations * len(claim.places), grid.combinations, bound)
+    counted.by_memory = by_memory
+    for space in claim.left(counted):
+        rest = prove(models, mean, space, (bound, bound), watch, False, solver, near)
+        counted.add(rest.closed)
+        words = f"nothing shows that {rest.first_open} scores {bound!r} or more"
+        require(rest.least >= bound * LEAST, words)
     return counted

@@ -86,17 +86,28 @@ class Chips:
 
 @dataclass(frozen=True, slots=True)
 class Boxes(Chips):
-    """Boxes of chips as virtual chips: the high corner at the clock that no chip exceeds with the
-    least area, the least rows, columns, clusters and vector units, the most multiply-accumulates
-    and lane operations a second, and the most bytes a cycle through all ports."""
+    """Boxes of chips as virtual chips: the high corner at the clock that no chip exceeds, ``least``:
+    the low corner with the least area at the clock that every chip holds, the most
+    multiply-accumulates and lane operations a second, and the most bytes a cycle through all
+    ports."""
 
-    low_rows: Floats
-    low_columns: Floats
-    low_clusters: Floats
-    low_vector_units: Floats
+    least: Chips
     unit_rate: Floats
     lane_rate: Floats
     all_ports: Floats
+
+    def taken(self, index: NDArray[Any]) -> Self:
+        """The boxes of ``index``."""
+        columns = dict[str, Any]()
+        for field in fields(self):
+            column = getattr(self, field.name)
+            columns[field.name] = column.taken(index) if field.name == "least" else column[index]
+        return type(self)(**columns)
+
+
+def least_of(chips: Chips) -> Chips:
+    """The least chip of boxes; a chip is that of itself."""
+    return chips.least if isinstance(chips, Boxes) else chips
 
 
 def core_chips(values: Mapping[str, Floats]) -> Chips:

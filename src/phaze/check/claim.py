@@ -1,8 +1,7 @@
 """What a certificate claims, in words, so that nobody takes an answer to another question for an
 answer to theirs."""
 
-from collections.abc import Iterable, Mapping
-from math import prod
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .bundled import CHIPS, GRAPHS, NETWORKS, SPACES, STACKS, TERMS
@@ -242,30 +241,22 @@ def _front_words(
     if what == FASTEST and not {*front["of"], *front["within"]} & OF_MEMORY:
         what = f"{FASTEST}, each chip with the most memory that it may have,"
     by = f", {' and '.join(runs)} by more than {share}," if runs else ""
+    weighed = (
+        f"front       {', '.join(front['of'])}{mean}; within "
+        f"{', '.join(limits) or 'no limits'}; {count:,} designs"
+    )
+    if certificate["gap"] >= 1:
+        return [weighed, "claim       these designs can be had; of others nothing is claimed"]
     return [
-        (
-            f"front       {', '.join(front['of'])}{mean}; within "
-            f"{', '.join(limits) or 'no limits'}; {count:,} designs"
-        ),
+        weighed,
         f"claim       no {what} within the limits is better in one of "
         f"these{by} without being worse in "
         "another, than every design of the front",
     ]
 
 
-def larger_words(lines: list[str], space: Mapping[str, Any], best: float, gap: float) -> list[str]:
-    """The claim of a run's answer against another space."""
-    axes = ", ".join(_axis(name, values) for name, values in space["axes"].items())
-    count = prod(len(values) for values in space["axes"].values())
-    return [
-        f"answer of   {lines[0].partition(' ')[2].strip()}",
-        (
-            f"against     {_known(space_digest(space), SPACES, space['name'])}: {count:,} "
-            f"combinations; {axes}"
-        ),
-        *lines[1:-1],
-        (
-            f"claim       no chip of the space held against it takes less than {best!r} s by "
-            f"more than {100 * gap:.4g} %"
-        ),
-    ]
+def larger_words(answered: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """The claim of a run's answer against another space, from what is claimed of either."""
+    space = answered[0].partition(" ")[2].strip()
+    other = lines[0].partition(" ")[2].strip()
+    return [f"answer of   {space}", f"against     {other}", *lines[1:]]

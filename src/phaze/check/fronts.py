@@ -15,7 +15,8 @@ all of them in some metric each. What they leave open is a staircase, whose *cor
 no plan may be below a corner in all metrics of a run (:func:`_corners`); of one metric there is one
 corner, the least of the designs, less the gap. Every unit is proved against its corners as a chip
 of a search is against its bound (:mod:`.space_proof`). A unit that no design covers must not fit
-within the limits at all. No design is beaten by another one in all metrics. Values count as equal
+within the limits at all. A front whose time was up may have the gap 1: of other units it claims
+nothing. No design is beaten by another one in all metrics. Values count as equal
 within 2^-29 of themselves.
 
 Of several models a metric of a run is their mean, and limits of it are stated as it is proved: the
@@ -36,7 +37,6 @@ from .limits import making_kgco2e, making_usd
 from .means import Mean
 from .model import Model
 from .reading import listed, number, only, positive, require
-from .silicon import power_of
 from .space import Grid, Space, chip_named
 from .space_proof import LENT, Counted, Near, Solver, Watch, one_goal, start
 
@@ -153,12 +153,12 @@ class Units:
 
 
 def figures_of(grid: Grid, chips: Chips, hbm_bytes: Floats | float) -> dict[str, Floats]:
-    """mm2, watts, dollars and kilograms of chips with memories, by metric."""
+    """mm2, watts, dollars and kilograms of chips with memories, by metric; of boxes what none of
+    their chips goes below."""
     making = [
         f(chips, grid.made, grid.limits.terms, hbm_bytes) for f in (making_usd, making_kgco2e)
     ]
-    watts = power_of(chips, grid.made).watts(chips.clock)
-    return dict(zip(KNOWN, (chips.area, watts, *making), strict=True))
+    return dict(zip(KNOWN, (chips.area, grid.limits.watts(chips), *making), strict=True))
 
 
 def units_of(grid: Grid, space: Space, sizes: Sequence[int], asked: Asked) -> Units:

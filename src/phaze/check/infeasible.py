@@ -7,7 +7,7 @@ may have, no stages of any configuration fit with the most replicas that the dev
 that many cannot run, the other numbers of replicas are looked at one by one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from .model import Model, model_of
 from .plan_classes import PlanSpace, Row
 from .question import known, of_graphs
 from .reading import listed, parsed, require, sha256, text_of, whole
-from .space import grid_of, space_of
+from .space import Grid, chips_of, grid_of
 
 FILES = ("problem.json", "graphs.json")
 SCHEMAS = ("phaze.problem/1", "phaze.graphs/1")
@@ -65,6 +65,16 @@ def _models(problem: Mapping[str, Any], graphs: Mapping[str, Any]) -> list[Model
     ]
 
 
+def _greatest_memory(grid: Grid, memories: Sequence[int]) -> tuple[int, int]:
+    """How many chips a space has, and the place of the greatest memory that one may have, -1 where
+    none has any."""
+    count, greatest = 0, -1
+    for chips in chips_of(grid):
+        count += len(chips)
+        greatest = max(greatest, int(grid.limits.memory(chips, memories).max(initial=-1)))
+    return count, greatest
+
+
 def question_id(folder: Path) -> str:
     """SHA-256 over the digests of problem and graphs."""
     return sha256("".join(sha256(text_of(folder / name)) for name in FILES))
@@ -79,15 +89,15 @@ def require_nothing_fits(folder: Path) -> str:
     known(problem, graphs)
     of_graphs(problem, graphs)
     memories = [whole(size, "hbm_bytes", 1) for size in problem["hbm_bytes"]]
-    space = space_of(grid_of(problem["space"], problem["ownership"]), memories)
-    greatest = int(space.memory.max(initial=-1))
+    grid, models = grid_of(problem["space"], problem["ownership"]), _models(problem, graphs)
+    chips, greatest = _greatest_memory(grid, memories)
     if greatest < 0:
-        return f"none of {space.combinations:,} combinations is a chip with a memory"
-    for model in _models(problem, graphs):
+        return f"none of {grid.combinations:,} combinations is a chip with a memory"
+    for model in models:
         if not _model_fits(model, greatest):
             return (
                 f"{model.name} fits into no {memories[greatest] / 2**30:g} GiB, and none of "
-                f"{len(space.chips):,} chips has more"
+                f"{chips:,} chips has more"
             )
     require(False, "nothing shows that no plan fits")
     raise AssertionError

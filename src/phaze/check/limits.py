@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .chips import Chips
+from .chips import Chips, least_of
 from .reading import cover, number, positive
-from .silicon import Power, areas_of, held_clock, power_of
+from .silicon import Power, areas_of, drawn_of, held_clock, power_of
 from .technology import Technology, known_keys
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,9 @@ def _good(die: Floats, fab: Mapping[str, Any], terms: Mapping[str, Any]) -> Floa
 def making_usd(
     chips: Chips, made: Technology, terms: Mapping[str, Any], hbm_bytes: Floats | float
 ) -> Floats:
-    """Good dies, HBM, package and links; infinite where no die fits on a wafer."""
+    """Good dies, HBM, package and links, of boxes those of the least chip; infinite where no die
+    fits on a wafer."""
+    chips = least_of(chips)
     die = die_of(chips) / made.dies
     radius = positive(made.fab["wafer_diameter_mm"], "wafer_diameter_mm") / 2
     count = np.floor(np.pi * (radius**2 - radius * np.sqrt(2 * die)) / die)
@@ -84,8 +86,9 @@ def making_usd(
 def making_kgco2e(
     chips: Chips, made: Technology, terms: Mapping[str, Any], hbm_bytes: Floats | float
 ) -> Floats:
-    """Good dies, HBM and package, in kilograms of CO2 equivalent; of a wafer electricity, gases and
-    materials."""
+    """Good dies, HBM and package, of boxes those of the least chip, in kilograms of CO2 equivalent;
+    of a wafer electricity, gases and materials."""
+    chips = least_of(chips)
     fab, die = made.fab, die_of(chips) / made.dies
     power = number(terms["fab_grid_kgco2e_per_kwh"], "fab_grid") * number(
         fab["energy_kwh_per_cm2"], "fab.energy"
@@ -125,6 +128,17 @@ class Limits:
         if self.most_usd == np.inf:
             return np.zeros(len(chips))
         return making_usd(chips, self.made, self.terms, hbm_bytes)
+
+    def watts(self, chips: Chips) -> Floats:
+        """Watts of chips at the clock that they hold. No chip of a box draws less than the box: it
+        runs at its rated clock, or draws what is sustained."""
+        low = least_of(chips)
+        power = drawn_of(low, chips, self.made).power()
+        watts = power.watts(low.clock)
+        if low is chips or self.sustained_w == np.inf:
+            return watts
+        rated = np.full(len(low), min(self.made.clock_hz, self.made.most_hz))
+        return np.maximum(watts, np.minimum(self.sustained_w, power.watts(rated)))
 
     def single(self, chips: Chips) -> NDArray[np.bool_]:
         """Which chips may be smaller because they have a single core of a kind."""

@@ -303,10 +303,8 @@ def model_of(
     """A model of the problem, its graphs fused as the certificate says, or not at all;
     ``constants`` of a chip that is given."""
     stated = constants_of(table["training"]["constants"])
-    cover(
-        constants is not None or (stated.clock is None and stated.kernels is None),
-        "measured chips of a space",
-    )
+    clocked = constants is None and stated.clock is not None
+    require(not clocked, "constants.clock_hz: no chip of a space was measured")
     machine = table["training"]["machine"]
     require(machine["residency"] is residency, "problem.json: it says two things of residency")
     job, tables = job_of(table["training"]), listed(graphs, "graphs.json", len(table["graphs"]))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .chips import Boxes, Chips
+from .chips import Boxes, Chips, least_of
 from .kernels import Kernels, kernels_of
 from .mappings import exact, exact_bytes
 from .products import LATENCY, SUSTAINED, BoxParts, TensorParts, least, least_bytes, tensor_parts
@@ -101,7 +101,7 @@ def _cores(chips: Chips, kind: str, way: str) -> tuple[Floats, Floats]:
     cut."""
     each = np.ones(len(chips))
     if way == "one core":
-        return each, getattr(chips, f"low_{kind}" if isinstance(chips, Boxes) else kind)
+        return each, getattr(least_of(chips), kind)
     return (
         np.minimum(chips.clusters, chips.vector_units) if way == "paired" else getattr(chips, kind)
     ), each
@@ -129,7 +129,7 @@ def _arrays(chips: Chips, constants: Constants, way: str, fan_out: int) -> Tenso
     units = np.minimum(chips.unit_rate / chips.clock, parts.cores * chips.macs)
     corner = {field.name: getattr(parts, field.name) for field in fields(parts)}
     return BoxParts(
-        **corner, least_rows=chips.low_rows, least_columns=chips.low_columns,
+        **corner, least_rows=chips.least.rows, least_columns=chips.least.columns,
         unit_rate=parts.array_rate * units,
         all_ports=chips.all_ports,
     )  # fmt: skip
@@ -169,13 +169,12 @@ class Costs:
         self, chips: Chips, constants: Constants, mapped: bool, way: str = "all", fan_out: int = 0,
         prices: Prices | None = None, with_bytes: bool = False,
     ) -> None:  # fmt: skip
-        cover(not isinstance(chips, Boxes) or (prices is None and not mapped), "energy in boxes")
         self.constants, self.way, self.prices, self._mapped = constants, way, prices, mapped
         self._with_bytes = with_bytes or prices is not None
         self._hbm_bandwidth = chips.hbm_bandwidth
         arrays, lanes = _arrays(chips, constants, way, fan_out), _lanes(chips, constants, way)
         rated = chips.clock if constants.rated is None else constants.rated
-        self.peak = 2.0 * arrays.cores * arrays.arrays * arrays.rows * arrays.columns * rated
+        self.peak = 2.0 * arrays.units * rated
         columns, self._array = _distinct(
             [*(getattr(arrays, f.name) for f in fields(arrays)), chips.clock]
         )

@@ -157,7 +157,7 @@ class GraphParts:
 @dataclass(slots=True)
 class PlanSpace:
     """The rows of one configuration of a model: its modes of recompute, its stages of ZeRO, a
-    memory."""
+    memory. ``moved``: by row the bytes that are sent, and the parameters stepped, at least."""
 
     parts: GraphParts
     modes: tuple[int, ...]
@@ -166,6 +166,7 @@ class PlanSpace:
     shard: int = 0
     held: dict[Row, FittingBlocks | None] = field(default_factory=dict)
     ends: dict[tuple[object, ...], dict[int, Ends]] = field(default_factory=dict)
+    moved: dict[Row, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def graph(self) -> PlanGraph:

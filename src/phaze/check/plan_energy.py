@@ -170,8 +170,11 @@ class Spent:
     def of_row(self, space: PlanSpace, row: Row, fitting: FittingBlocks) -> Floats:
         """Joules of a batch that no plan of a row undercuts."""
         again = space.microbatches * self._again(space, row, fitting)
-        sent = _least_sent(space, row) * self.prices.sent
-        updated = _least_stepped(space, row) * space.job.held.update * self.prices.hbm
+        if row not in space.moved:
+            space.moved[row] = _least_sent(space, row), _least_stepped(space, row)
+        sent_bytes, stepped = space.moved[row]
+        sent = sent_bytes * self.prices.sent
+        updated = stepped * space.job.held.update * self.prices.hbm
         return np.asarray(self.of_layers(space) + again + sent + updated)
 
     def _again(self, space: PlanSpace, row: Row, fitting: FittingBlocks) -> Floats:

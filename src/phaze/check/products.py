@@ -95,6 +95,11 @@ class TensorParts:
         """Multiply-accumulates a cycle that are known to be exceeded nowhere."""
         return np.inf
 
+    @property
+    def units(self) -> Floats:
+        """Multiply-accumulate units of all cores."""
+        return self.cores * self.arrays * self.rows * self.columns
+
 
 @dataclass(frozen=True, slots=True)
 class BoxParts(TensorParts):
@@ -121,6 +126,10 @@ class BoxParts(TensorParts):
     @property
     def most_rate(self) -> Floats:
         return self.unit_rate
+
+    @property
+    def units(self) -> Floats:
+        return self.unit_rate / self.array_rate
 
 
 def tensor_parts(

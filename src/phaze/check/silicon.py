@@ -10,18 +10,28 @@ docs/technology.md).
     held    the greatest clock, by 50 halvings, at which that is within a limit
             (:func:`held_clock`)
 
-Of a box of chips, with its corners lo and hi, no chip draws less than :func:`drawn_of` (lo, hi):
-joules of the arrays and lanes at the low corner, bytes delivered with the most sums of a tile,
-shared by the most clusters. A chip is the box of itself.
+Of a box of chips, with its corners lo and hi, no chip draws less than :func:`drawn_of` (lo, hi),
+and none more than :func:`drawn_of` (hi, lo): joules of the arrays and lanes at the first corner,
+bytes delivered with the sums of a tile that the second has, shared by as many clusters. A chip is
+the box of itself.
+
+Nor does a run take less energy on a chip of a box than at :func:`prices_of` the box: every joule
+rises with the size of a buffer, with an area, and with the voltage, which is least at the least
+clock that a chip holds. What arrays read together of their edges counts
+
+    share = min over x of (t / x + (1 - t) x / A),    t = row bytes / (row + column bytes)
+
+of A arrays in x columns: a least of straight lines in t, so over a range of t it is least at an
+end, which are the least rows with the most columns, and the most rows with the least.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .chips import Chips
+from .chips import Chips, least_of
 from .technology import Technology
 
 Floats = NDArray[np.float64]
@@ -168,7 +178,7 @@ def joules_of(chips: Chips, made: Technology) -> Joules:
 
 def drawn_of(low: Chips, high: Chips, made: Technology) -> Drawn:
     """What no chip between two corners draws less than; ``low`` has its area, and the least
-    network."""
+    network. What none draws more than is that of the corners exchanged, with the greatest."""
     made = made.designed
     joules, macs = joules_of(low, made), low.macs
     idle = (
@@ -240,17 +250,26 @@ class Prices:
         return Prices(*(getattr(self, column.name)[index] for column in fields(self)))
 
 
-def prices_of(chips: Chips, made: Technology) -> Prices:
-    """What runs take on chips that have their areas, at the voltage of the clock held."""
-    joules = joules_of(chips, made)
-    square = volts_of(chips.clock, made) ** 2
-    each = np.ones(len(chips))
+def edge_share(chips: Chips, made: Technology) -> Floats:
+    """What arrays that read together take of the bytes at their edges."""
     alone = chips.arrays * (made.row_edge * chips.rows + made.column_edge * chips.columns)
-    share = edges_of(chips, made) / alone
+    return edges_of(chips, made) / alone
+
+
+def prices_of(chips: Chips, made: Technology) -> Prices:
+    """What runs take on chips that have their areas, at the voltage of the clock held; on no chip
+    of a box less than the box's."""
+    low = least_of(chips)
+    joules = joules_of(low, made)
+    square = volts_of(low.clock, made) ** 2
+    each = np.ones(len(low))
+    flat = edge_share(replace(low, columns=chips.columns), made)
+    tall = edge_share(replace(low, rows=chips.rows), made)
+    share = np.minimum(flat, tall)
     across = joules.across if made.port_fills else 0.0 * each
     filled = 0.0 * each if made.port_fills else joules.across
-    leaking = made.leakage_w_per_mm2 * chips.area
-    awake = chips.links * (made.link_j - made.sent_j)
+    leaking = made.leakage_w_per_mm2 * low.area
+    awake = low.links * (made.link_j - made.sent_j)
     return Prices(
         mac=square * made.mac_j,
         edge=square * share * joules.edge,
@@ -261,5 +280,5 @@ def prices_of(chips: Chips, made: Technology) -> Prices:
         shared=square * joules.shared,
         hbm=made.hbm_j * each,
         sent=made.sent_j * each,
-        static=leaking + chips.hbm_stacks * made.stack_w + awake,
+        static=leaking + low.hbm_stacks * made.stack_w + awake,
     )

@@ -7,7 +7,7 @@ cores by a rule; the rest is that of the base chip. Of phaze.space/2 the port of
 from the width of the global buffer, and HBM from its stacks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from math import prod
@@ -37,8 +37,6 @@ CLUSTER_AXES = (
 REAL = frozenset({"global_bandwidth", "hbm_bandwidth", "links", "clock", "global_width"})
 TIES = frozenset({("vector_cores", "tensor_cores"), ("lanes", "columns")})
 KEYS = frozenset({"name", "axes", "keep", "base", "area_chip"})
-MOST_COMBINATIONS = 50_000_000
-"""Columns of more take more memory than a small machine has."""
 CHUNK = 1 << 18
 """Combinations built at a time: tens of MB."""
 
@@ -142,10 +140,8 @@ def _budget_of(space: Mapping[str, Any]) -> float:
     chip = space["area_chip"]
     if chip is None:
         return positive(space["keep"]["most_area"], "keep.most_area")
-    cover(
-        chip.get("clusters") is None and space["base"].get("clusters") is None,
-        "a budget of a chip of clusters",
-    )
+    of_cores = chip.get("clusters") is None and space["base"].get("clusters") is None
+    require(of_cores, "area_chip: the budget of a chip of clusters is in mm2")
     return float(
         areas_of(
             core_chips(alone(core_fields(chip))), process_of(chip, space["base"]["process"])
@@ -204,15 +200,18 @@ def grid_of(space: Mapping[str, Any], terms: Mapping[str, Any]) -> Grid:
     return read(space, terms)
 
 
+def chips_of(grid: Grid) -> Iterator[Chips]:
+    """The chips of a space in the order of their combinations, some at a time."""
+    count = grid.combinations
+    for start in range(0, count, CHUNK):
+        chips, _ = grid.limits.kept(grid.corner(grid.numbered(start, min(start + CHUNK, count))))
+        yield chips
+
+
 def space_of(grid: Grid, memories: Sequence[int]) -> Space:
     """All chips of a space, with the memories of a problem, ascending."""
     require(all(a < b for a, b in pairwise(memories)), "hbm_bytes: memories do not ascend")
-    count = grid.combinations
-    cover(count <= MOST_COMBINATIONS, f"spaces of more than {MOST_COMBINATIONS:,} combinations")
-    pieces = []
-    for start in range(0, count, CHUNK):
-        chips, _ = grid.limits.kept(grid.corner(grid.numbered(start, min(start + CHUNK, count))))
-        pieces.append(chips)
+    pieces = list(chips_of(grid))
     chips = Chips(
         *(
             np.concatenate([getattr(piece, field.name) for piece in pieces])
@@ -220,7 +219,14 @@ def space_of(grid: Grid, memories: Sequence[int]) -> Space:
         )
     )
     require(len(chips) > 0, "the space has no chip")
-    return numbered(chips, count, grid.limits.memory(chips, memories))
+    return numbered(chips, grid.combinations, grid.limits.memory(chips, memories))
+
+
+def memories_of(grid: Grid, memories: Sequence[int]) -> list[int]:
+    """The memories that chips of a space may have: those of their stacks, or these."""
+    if not grid.made.stack_bytes:
+        return list(memories)
+    return [int(stacks) * grid.made.stack_bytes for stacks in grid.axes["hbm_stacks"]]
 
 
 def chip_named(grid: Grid, memories: Sequence[int], stated: Any) -> Space:

@@ -34,7 +34,7 @@ from .reading import (
     require,
 )
 from .run_documents import Documents, Options, documents_of, run_id, silent, texts_of
-from .space import Grid, Space, chip_named, grid_of, space_of
+from .space import Grid, Space, chip_named, grid_of, memories_of, space_of
 from .space_proof import Counted, Near, Solver, Watch, prove
 
 NEAR = 1e-9
@@ -105,6 +105,8 @@ class Verdict:
             what = f"{what} with a memory"
         rest = self.chips - self.proved
         answer = f"{self.designs:,} designs hold" if self.designs else "answer holds"
+        if self.designs and self.gap >= 1:
+            return f"{answer}; of other chips nothing is claimed (gap {self.gap:g})"
         if self.quick:
             return (
                 f"{answer}; of {self.counted.chips:,} {what} {closed}, {rest:,} not checked (quick)"
@@ -163,12 +165,12 @@ def _check(folder: Path, verdict: Verdict, options: Options) -> None:
         return
     bound = _bound(run, verdict)
     if options.larger is not None:
-        verdict.gap = max(verdict.gap, wider)
-        verdict.words = larger_words(verdict.words, options.larger, verdict.best, verdict.gap)
-    if options.larger is not None or many:
-        _prove_larger(run, grid, options.larger or run.problem["space"], verdict)
-        return
-    _prove(run, grid, space, bound, verdict)
+        _prove_larger(run, grid, options.larger, verdict)
+    elif many:
+        models, near, mean = _answered(run, grid, verdict, None)
+        _prove_in_boxes(run, grid, models, mean, near, verdict, options.solver)
+    else:
+        _prove(run, grid, space, bound, verdict)
 
 
 def _bound(run: Documents, verdict: Verdict) -> float:
@@ -207,22 +209,17 @@ def _prove_front(run: Documents, grid: Grid, space: Space, verdict: Verdict) -> 
     stairs = staircase_of(asked, designs, verdict.gap)
     near = designs[0].taken
     verdict.designs, verdict.proved_gap = len(rows), max(NEAR, verdict.gap)
+    if verdict.gap >= 1:
+        verdict.counted = Counted(grid.combinations, grid.combinations)
+        return
     if not boxed(run.problem):
         units = units_of(grid, space, sizes, asked)
         quick = verdict.quick
         verdict.counted = prove_units(models, means, stairs, units, watch, near, quick, solver)
         return
-    _covered_by_boxes(models)
     verdict.counted = Counted(grid.combinations, grid.combinations)
     if not verdict.quick:
         verdict.counted = prove_front_boxes(models, means, grid, sizes, stairs, near, watch, solver)
-
-
-def _covered_by_boxes(models: list[Model]) -> None:
-    cover(
-        len(models) == 1 and models[0].placed,
-        "larger spaces but for one model under the rules icml24",
-    )
 
 
 def _proved_means(
@@ -271,7 +268,8 @@ def _prove_alone(
     """No chip of the run's space takes less for a model alone."""
     sizes, watch = list(run.problem["hbm_bytes"]), run.options.watch
     if boxed(run.problem):
-        prove_boxes([model], ALONE, grid, sizes, bound, (), watch)
+        every = _every_memory(grid, model.kinds)
+        prove_boxes([model], ALONE, grid, sizes, every, bound, (), watch, solver)
         return
     chips = space_of(grid, run.memories) if space is None else space
     units = _units_of(run, grid, chips, model.kinds)
@@ -294,9 +292,14 @@ def _lent(solver: Solver | None, model: int, kind: int) -> Solver | None:
 def _units_of(run: Documents, grid: Grid, space: Space, kinds: Sequence[str]) -> Space:
     """The chips of a space, where more than time counts and memory is free with every memory: of
     plans that are fastest one in less memory may take less energy."""
-    if set(kinds) == {"throughput"} or grid.made.stack_bytes:
+    if not _every_memory(grid, kinds):
         return space
     return space.with_every_memory(len(run.problem["hbm_bytes"]))
+
+
+def _every_memory(grid: Grid, kinds: Sequence[str]) -> bool:
+    """Whether every memory of a chip counts: where it is free, and more than time counts."""
+    return set(kinds) != {"throughput"} and not grid.made.stack_bytes
 
 
 def _values_of(
@@ -325,24 +328,40 @@ def _answered(
 
 
 def _prove_larger(run: Documents, grid: Grid, larger: Mapping[str, Any], verdict: Verdict) -> None:
-    """The answer of a run against a space of boxes."""
-    models, near, mean = _answered(run, grid, verdict, None)
+    """The answer of a run against another space of chips of its kind, in boxes."""
+    space, verdict.gap = run.problem["space"], max(verdict.gap, run.options.wider)
+    kinds = ("cores", "clusters")
+    here, there = (kinds[of_clusters(table)] for table in (space, larger))
+    require(here == there, f"the answer is a chip of {here}, and the other space has {there}")
+    other_grid = grid_of(larger, run.problem["ownership"])
+    sizes = memories_of(other_grid, run.memories)
+    other = replace(run, problem={**run.problem, "space": larger, "hbm_bytes": sizes})
+    stated = {**run.certificate, "gap": verdict.gap}
+    lines = words_of(other.problem, stated, f"{other_grid.combinations:,} combinations")
+    verdict.words = larger_words(verdict.words, lines)
+    _, near, mean = _answered(run, grid, verdict, None)
+    _prove_in_boxes(other, other_grid, other.models(), mean, near, verdict, None)
+
+
+def _prove_in_boxes(
+    run: Documents,
+    grid: Grid,
+    models: Sequence[Model],
+    mean: Mean,
+    near: Near,
+    verdict: Verdict,
+    solver: Solver | None,
+) -> None:
+    """No chip of a space of boxes is better than the best of a verdict by more than its gap."""
     bound = verdict.best * (1 - verdict.gap)
-    if of_clusters(larger):
-        cover(
-            of_clusters(run.problem["space"]), "a space of clusters held against an answer of cores"
-        )
-        cover(
-            kinds_of(run.problem) == ("throughput",), "energy, cost and carbon in boxes of clusters"
-        )
-    else:
-        _covered_by_boxes(models)
-    space = grid_of(larger, run.problem["ownership"])
-    verdict.counted = Counted(space.combinations, space.combinations, bound)
-    if not verdict.quick:
-        sizes = run.problem["hbm_bytes"]
-        verdict.counted = prove_boxes(models, mean, space, sizes, bound, near, run.options.watch)
-        verdict.proved_gap = max(NEAR, verdict.gap)
+    verdict.counted = Counted(grid.combinations, grid.combinations, bound)
+    if verdict.quick:
+        return
+    every = _every_memory(grid, kinds_of(run.problem))
+    verdict.counted = prove_boxes(
+        models, mean, grid, run.memories, every, bound, near, run.options.watch, solver
+    )
+    verdict.proved_gap = max(NEAR, verdict.gap)
 
 
 def _prove(run: Documents, grid: Grid, space: Space, bound: float, verdict: Verdict) -> None:

@@ -54,7 +54,7 @@ def cuts_bound_s(problem: PlacementProblem, shape: Shape, cuts: Sequence[StageCu
     return problem.rounds(shape.data) * slowest_s * (1 - ROUNDING)
 
 
-def _simple(problem: PlacementProblem) -> PlacementProblem:
+def simple_problem(problem: PlacementProblem) -> PlacementProblem:
     """The problem under 1F1B, which is what people run, whatever families are allowed, or under
     GPipe alone."""
     simple = [f for f in problem.rules.families if f.chunks == 1 and not (f.split or f.most_stages)]
@@ -76,7 +76,7 @@ def fits_evenly(problem: PlacementProblem, model: Model, stages: int) -> bool:
     replicas = min(problem.devices // (stages * model.tensor), problem.microbatches)
     if replicas < 1 or stages > len(block_calls(model)):
         return False
-    problem, shape = _simple(problem), Shape(model.tensor, stages, replicas)
+    problem, shape = simple_problem(problem), Shape(model.tensor, stages, replicas)
     # The ends are the fullest, so a mode that does not fit is found out early.
     order = dict.fromkeys([0, stages - 1, *range(stages)])
     return any(
@@ -97,7 +97,7 @@ def even_plan(
     replicas = min(problem.devices // (stages * width), problem.microbatches)
     if replicas < 1 or stages > len(block_calls(model)):
         return None
-    problem = _simple(problem)
+    problem = simple_problem(problem)
     for cuts in _even_stages(problem, model, stages):
         shape = Shape(width, stages, replicas)
         if cuts_bound_s(problem, shape, cuts) >= min(

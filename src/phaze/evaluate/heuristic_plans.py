@@ -8,7 +8,12 @@ left out.
 from collections.abc import Callable, Iterable
 from math import inf
 
-from phaze.evaluate.baselines import experts_plan, rule_of_thumb, usual_width
+from phaze.evaluate.baselines import (
+    experts_plan,
+    rule_of_thumb,
+    simple_problem,
+    usual_width,
+)
 from phaze.evaluate.plan import Candidate, PlanRequest, choices
 from phaze.evaluate.plan_order import PlannedChoice, passes_bound, problem_of
 from phaze.graph.ir import Model
@@ -60,7 +65,7 @@ def _fastest(
     ):
         if best is not None and bound_s >= best.rank[0]:
             break
-        problem = problem_of(request, model, costed)
+        problem = simple_problem(problem_of(request, model, costed))
         for zero in zeros:
             at_stage = problem.at_zero(zero)
             plan = cut(at_stage, model, inf if best is None else best.rank[0])

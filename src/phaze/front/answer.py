@@ -6,7 +6,7 @@ Nothing in it depends on the machine, on time, on the number of workers or on in
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ SCHEMA = "phaze.front/1"
 # What is stated was found by this program or read from a journal; only the latter can differ.
 CHANGED = "the journal was changed: give another --out"
 Floats = NDArray[np.float64]
+Stated = TypeVar("Stated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,8 +304,8 @@ def state_designs(state: FrontState, measures: Measures, stated: dict[int, State
             stated[number] = _stated(state, design_of(state, position), measures, shared)
 
 
-def in_order(state: FrontState, stated: Mapping[int, StatedDesign]) -> list[StatedDesign]:
-    """The designs of a front as its document lists them."""
+def in_order(state: FrontState, stated: Mapping[int, Stated]) -> list[Stated]:
+    """What is stated of the designs of a front, by number, as its document lists them."""
     numbers = state.archive.numbers.tolist()
     return [
         stated[numbers[index]]

@@ -2,8 +2,9 @@
 it should.
 
 To state a design, its plans are found again with the least memory that keeps them: some ten
-milliseconds each, seconds for a hundred. Where the time is limited that is done after every round,
-and rounds end so early that the rest fits:
+milliseconds each, seconds for a hundred; and what shows it to others has its schedules, which are
+solved again. Where the time is limited that is done after every round, and rounds end so early that
+the rest fits:
 
     rounds end at   limit - (a round's designs + 2 * the document)
 
@@ -14,10 +15,11 @@ whole document took when there were first designs.
 from dataclasses import dataclass, field
 from time import monotonic
 
-from phaze.front.answer import StatedDesign, front_document, state_designs
+from phaze.front.answer import StatedDesign, front_document, in_order, state_designs
 from phaze.front.certificate import closed_units
 from phaze.front.measures import measures_of
 from phaze.front.state import FrontState
+from phaze.front.witness import Witness, design_witness
 from phaze.search.deadline import Deadline
 from phaze.search.result import written
 
@@ -28,10 +30,11 @@ DOCUMENTS = 2.0
 
 @dataclass(slots=True)
 class Ending:
-    """The designs stated so far by number, and the most seconds that a round's designs and a
-    document took."""
+    """The designs stated so far by number and what shows each, and the most seconds that a round's
+    designs and a document took."""
 
     stated: dict[int, StatedDesign] = field(default_factory=dict)
+    witnesses: dict[int, Witness] = field(default_factory=dict)
     designs_s: float = 0.0
     document_s: float = 0.0
 
@@ -39,6 +42,18 @@ class Ending:
     def reserve_s(self) -> float:
         """Seconds that the end takes."""
         return self.designs_s + DOCUMENTS * self.document_s
+
+    def clear(self) -> None:
+        """Forget all designs: they are numbered by the chips of one front."""
+        self.stated.clear()
+        self.witnesses.clear()
+
+    def witnesses_of(self, state: FrontState) -> list[Witness]:
+        """What shows the designs of a front, all of which are stated, in their order."""
+        for number in state.archive.numbers.tolist():
+            if number not in self.witnesses:
+                self.witnesses[number] = design_witness(state, self.stated[number])
+        return in_order(state, self.witnesses)
 
     def prepare(self, state: FrontState, limit: Deadline) -> None:
         """State the designs of a round; the search has until what is left to do fits before the
@@ -48,6 +63,7 @@ class Ending:
             state.job, state.metrics, state.front_scales, state.chips, state.memories
         )
         state_designs(state, measures, self.stated)
+        self.witnesses_of(state)
         stated = monotonic()
         if len(state.archive.numbers) and not self.document_s:
             written(front_document(state, closed_units(state), "", self.stated))

@@ -11,7 +11,7 @@ import numpy as np
 from phaze.documents import dumps
 from phaze.export.frame import Frame, csv_text
 from phaze.files import folder_for, write_whole
-from phaze.front.answer import SCHEMA, front_document, in_order, nothing_within
+from phaze.front.answer import SCHEMA, front_document, nothing_within
 from phaze.front.boxed import named_units
 from phaze.front.certificate import closed_units
 from phaze.front.ending import Ending
@@ -116,6 +116,6 @@ def front_in(
         write_whole(folder / FRONT, written(document))
         write_whole(folder / TABLE, csv_text(front_frame(document)))
         if papers.problem:
-            proof = front_proof(state, in_order(state, ending.stated), document, papers)
+            proof = front_proof(state, ending.witnesses_of(state), document, papers)
             write_whole(folder / CERTIFICATE, dumps(proof) + "\n")
     return FinishedFront(document, len(state.evaluated), state.memo.sentence)

@@ -181,7 +181,7 @@ def front(
     ) -> FrontState:
         setting = Front(replace(job, gap=gap), metrics, scales, engine, deadline, shared)
         if last and ending is not None:
-            ending.stated.clear()  # designs are numbered by the chips of one front
+            ending.clear()
         return _front_chips(
             setting, chips, chips_journal, watch if last else None, ending if last else None, first
         )

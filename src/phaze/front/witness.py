@@ -40,6 +40,8 @@ from phaze.search.witness import (
     tables_of,
 )
 
+Witness = dict[str, Any] | None
+
 
 def proved_values(
     metrics: RequestedMetrics, scales: Sequence[Scale], design: StatedDesign
@@ -77,7 +79,7 @@ def limits_of(
     return {"limits": limits} if limits else {}
 
 
-def _witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
+def design_witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
     """What shows a design, or None where the checker has no rules for it."""
     size, models = state.job.hbm_bytes[design.hbm], []
     chip, value = chip_of(state.chips, design.chip), state.chips.chip(design.chip, size)
@@ -101,18 +103,15 @@ def _witness(state: FrontState, design: StatedDesign) -> dict[str, Any] | None:
 
 
 def front_proof(
-    state: FrontState, designs: Sequence[StatedDesign], document: dict[str, Any], papers: Papers
+    state: FrontState, rows: Sequence[Witness], document: dict[str, Any], papers: Papers
 ) -> dict[str, Any]:
-    """The certificate of a front; without witnesses where its time was up and schedules would have
-    to be solved."""
-    late = state.stopped and any(needs_schedules(task) for task in state.job.models)
-    rows = [None] if late else [_witness(state, design) for design in designs]
+    """The certificate of a front, ``rows`` being the witnesses of its designs in their order."""
     whole = None not in rows
     gap = max(float(document["certificate"]["gap"]), state.job.gap)
     return {
         **heading(papers),
         "gap": gap,
-        "front": rows if whole else None,
+        "front": list(rows) if whole else None,
         **limits_of(state.job, state.metrics, state.front_scales),
         **bests_of(state.front_scales),
         **tables_of(state.job.models, whole),

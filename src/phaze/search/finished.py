@@ -127,9 +127,10 @@ def unlike_certificate(result: Mapping[str, Any], certificate: Mapping[str, Any]
             f"models[{index}].plan.stages": (stages, proved_model["stages"]),
             f"models[{index}].plan.data": (model["plan"]["data"], proved_model["data"]),
         }
-    # A search that was stopped proves less than was asked; one of gap 0 proves what rounding leaves
-    # of it.
-    if not stated["closed"]["open"] and abs(stated["asked_gap"] - certificate["gap"]) > NEAR:
+    # A search that was stopped, or left schedules unproved, proves less than was asked; one of gap 0
+    # proves what rounding leaves of it.
+    shown = max(stated["asked_gap"], stated["gap"])
+    if not stated["closed"]["open"] and abs(shown - certificate["gap"]) > NEAR:
         return "certificate.asked_gap"
     unlike = next(
         (key for key, (stated_value, true) in pairs.items() if stated_value != true), None
