@@ -90,10 +90,9 @@ def test_the_band_of_a_stack_that_nobody_measured_is_that_of_its_layout() -> Non
 
 def test_no_band_of_an_unmeasured_chip_is_narrower_than_that_of_a_measured_one() -> None:
     for entry in bundled_bands().time:
-        assert band_of(BandKind("unmeasured", entry.layout, entry.bits, entry.stack)).band >= (
-            band_of(BandKind("measured", entry.layout, entry.bits, entry.stack)).band
-            if entry.chip == "measured"
-            else entry.band
+        of = (entry.layout, entry.bits, entry.stack, entry.trait)
+        assert band_of(BandKind("unmeasured", *of)).band >= (
+            band_of(BandKind("measured", *of)).band if entry.chip == "measured" else entry.band
         )
 
 

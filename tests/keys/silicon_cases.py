@@ -69,6 +69,16 @@ MEASURED = {
 }  # fmt: skip
 
 
+KERNEL = [
+    {
+        "kernel": "cudnn", "pass": way, "head": 128, "start": "50 us", "extra_keys": 10,
+        "share": 0.1, "most": 0.1, "training": False,
+    }
+    for way in ("forward", "backward")
+]  # fmt: skip
+KERNEL_KEYS = [f"measured.kernels.{key}" for key in KERNEL[0]]
+
+
 def accelerator(folder: Path) -> dict[str, Any]:
     """An H100 of which everything was measured."""
     own = {
@@ -115,6 +125,11 @@ MEASURED_CHIP = Base(
     measured.vector_start_up measured.rate_fp8 formats.fp8 formats.mxfp8 formats.fp4
     formats.fp32 host.bandwidth
     """,
+)
+KERNELS_CHIP = Base(
+    accelerator,
+    of_accelerator,
+    tuple((key, "measured/kernels", KERNEL) for key in KERNEL_KEYS),
 )
 STACKED = Base(
     lambda folder: preset("silicon/chips", "mi300x") | {"name": "mine", "cluster": "dgx-h100"},
@@ -205,7 +220,7 @@ SCALED_NODE = Base(
 )
 SILICON: dict[str, list[Base]] = {
     "phaze.space/2": [SPACE],
-    "phaze.chip/2": [CHIP, MEASURED_CHIP, STACKED, USUAL],
+    "phaze.chip/2": [CHIP, MEASURED_CHIP, KERNELS_CHIP, STACKED, USUAL],
     "phaze.technology/2": [NODE, SCALED_NODE],
 }
 

@@ -5,17 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tools.fits.fit_attention import Kernel, fit_rate, seconds_of
-from tools.fits.fit_collectives import Curve, errors, fit_level, predicted, with_constants
-from tools.fits.fit_products import constants_in, measured_rows
 from tools.fits.fit_rows import RowFit, curves_of, fit_rows
-from tools.fits.row_file import BUNDLED, ProductRows, bundled_rows
+from tools.fits.row_file import BUNDLED, bundled_rows
 
 from phaze.cost.collective import Kind
 from phaze.cost.fitting import errors_of
 from phaze.errors import InputError
 from phaze.hardware.attention import attention_rate, attention_rates
 from phaze.hardware.library import load_chip, load_cluster
+from phaze.validate.attention_fit import Kernel, fit_rate, seconds_of
+from phaze.validate.level_fit import Curve, errors, fit_level, predicted, with_constants
+from phaze.validate.product_fit import constants_in, measured_rows
+from phaze.validate.row_file import ProductRows
 
 ALONE = [table for table in bundled_rows("products").products if table.load == "alone"]
 COLLECTIVES = bundled_rows("collectives").collectives
@@ -129,9 +130,8 @@ def test_every_bundled_file_of_rows_names_its_sources() -> None:
 
 
 def test_rows_without_a_source_are_one_sentence() -> None:
-    from tools.fits.row_file import RowFile
-
     from phaze import documents
+    from phaze.validate.row_file import RowFile
 
     raw = {"schema": "phaze.rows/1", "title": "mine", "sources": {},
            "products": [{"chip": "h100", "source": "me",
@@ -152,9 +152,8 @@ def test_rows_without_a_source_are_one_sentence() -> None:
     ],
 )
 def test_what_a_table_says_of_its_rows_counts(key: str, value: str | int) -> None:
-    from tools.fits.row_file import RowFile
-
     from phaze import documents
+    from phaze.validate.row_file import RowFile
 
     rows = [[4, 16, 512, 1e-4], [4, 16, 2048, 1e-3], [4, 16, 8192, 1.3e-2]]
     plain = {"chip": "h100", "kernel": "fa2", "pass": "forward", "head": 128, "value_head": 128,

@@ -17,10 +17,10 @@ from phaze.hardware.attention import AttentionRate, AttentionRates, attention_ra
 from phaze.hardware.chip import Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import load_chip, load_cluster
-from tools.fits.fit_attention import Kernel, RateFit, fit_kernel, kernels_of, seconds_of
-from tools.fits.fit_collectives import LEAST_BYTES, Curve, errors, fit_level, with_constants
-from tools.fits.fit_products import constants_in, fit_low, fit_plain, fit_share, measured_rows
-from tools.fits.row_file import AttentionRows, CollectiveRows, ProductRows, RowFile
+from phaze.validate.attention_fit import Kernel, RateFit, fit_kernel, kernels_of, seconds_of
+from phaze.validate.level_fit import LEAST_BYTES, Curve, errors, fit_level, with_constants
+from phaze.validate.product_fit import constants_in, fit_low, fit_plain, fit_share, measured_rows
+from phaze.validate.row_file import AttentionRows, CollectiveRows, ProductRows, RowFile
 
 
 @dataclass(frozen=True, slots=True)

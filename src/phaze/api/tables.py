@@ -62,7 +62,11 @@ def validate(
 def calibrate(
     measurements: Annotated[
         str | Path | None,
-        Option("CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin).", argument=True),
+        Option(
+            "CSV: operator,batch,m,n,k,elements,rows,seconds (- for stdin), or a table of products, "
+            "attention and collectives (JSON, phaze.rows/1).",
+            argument=True,
+        ),
     ] = None,
     **options: Unpack[CalibrateOptions],
 ) -> Answer:
@@ -71,7 +75,8 @@ def calibrate(
 
     Returns:
         Of operators ``calibration`` (seconds and shares), ``median_error`` before, fitted and
-        cross-validated, and ``file``; of a run ``step_s`` (measured, before and fitted, in
+        cross-validated, and ``file``; of a table ``fitted``, ``kernels``, ``groups`` and ``files``;
+        of a run ``step_s`` (measured, before and fitted, in
         seconds), ``fitted``, ``undetermined`` and ``files``.
 
     Examples:
@@ -117,6 +122,15 @@ def calibrate(
             raise InputError(
                 missing, "it is missing", "give a CSV file and --chip, or --trace and --run"
             )
+        if operators.endswith(".json"):
+            from phaze.api.calibrate_table import calibrate_table
+
+            machine = (options["chip"], options["cluster"], options["stack"])
+            return calibrate_table(operators, machine, target, progress)
+        for name in ("cluster", "stack"):
+            if options[name] is not None:
+                remedy = "give a table (.json), or leave it out"
+                raise InputError(f"--{name}", "a CSV file says nothing of it", remedy)
         from phaze.api.calibrate_chip import calibrate_chip
 
         return calibrate_chip(operators, options["chip"], target, progress)

@@ -66,7 +66,10 @@ class Setting:
         if constants.basis != "calibrated" or calibration is None or self.machine.wide:
             return constants
         kernels = attention_rates(
-            calibration.attention, self.stack.kernel_on(*generation), min(1.0, warm)
+            calibration.attention,
+            self.stack.kernel_on(*generation),
+            min(1.0, warm),
+            chip.measured.kernels or (),
         )
         return replace(constants, attention=kernels)
 

@@ -58,20 +58,26 @@ class AttentionRates:
         return min(rows, key=lambda row: (abs(log(row[0] / max(width, 1))), row[0]))[1]
 
 
-class MeasuredKernel(AttentionRate):
-    """One row of the file: the rate, and what it was measured of."""
+class ChipKernel(AttentionRate):
+    """One kernel as it was measured at one head size; ``training``: in one series with the products
+    that a stack's share was fitted to."""
 
-    family: str
     kernel: Generation
     pass_: Annotated[Pass, Field(alias="pass")]
     head: Annotated[int, Field(gt=0)]
     training: bool = False
-    source: str
 
     def rate(self, factor: float) -> AttentionRate:
         """The rate, of one that was measured alone times ``factor``."""
         left = 1.0 if self.training else factor
         return attention_rate(self.start_s, self.extra_keys, self.share * left, self.most * left)
+
+
+class MeasuredKernel(ChipKernel):
+    """One row of the file, and what it was measured of."""
+
+    family: str
+    source: str
 
 
 class AttentionFile(Document):
@@ -112,13 +118,23 @@ def known_family(name: str, where: str) -> str:
 
 @cache
 def attention_rates(
-    family: str | None, kernel: Generation | None, factor: float = 1.0
+    family: str | None,
+    kernel: Generation | None,
+    factor: float = 1.0,
+    own: tuple[ChipKernel, ...] = (),
 ) -> AttentionRates | None:
     """What a kernel reaches on a family of chips, of what was measured alone times ``factor``; None
-    where nothing was measured."""
-    if family is None or kernel is None:
+    where nothing was measured. ``own``: what was measured on the chip itself, of a pass that it has
+    instead of the family's."""
+    if kernel is None:
         return None
-    rows = [row for row in attention_file().rates if (row.family, row.kernel) == (family, kernel)]
+    rows: list[ChipKernel] = [row for row in own if row.kernel == kernel]
+    measured = {row.pass_ for row in rows}
+    rows += [
+        row
+        for row in attention_file().rates
+        if (row.family, row.kernel) == (family, kernel) and row.pass_ not in measured
+    ]
     forward, backward = (
         tuple((row.head, row.rate(factor)) for row in rows if row.pass_ == name)
         for name in ("forward", "backward")

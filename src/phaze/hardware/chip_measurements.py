@@ -5,10 +5,10 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from phaze.documents import Bytes, Document, FlopPerSecond, Hertz, Mm2, Seconds, Share, Watts
-from phaze.hardware.attention import known_family
+from phaze.hardware.attention import ChipKernel, known_family
 from phaze.hardware.calibration import Calibration, require_measured
 from phaze.hardware.keys import Text, Units
-from phaze.values import replace
+from phaze.values import Listed, replace
 
 
 class Published(Document):
@@ -28,7 +28,7 @@ class ChipMeasurements(Document):
 
     ``rate_fp8_flops``: the greatest in 8 bits. ``clock_hz``: held by single products, and in
     training where no rate is stated. ``power_w``: the mean of a load that keeps the arrays busy.
-    The rest as in :mod:`phaze.hardware.calibration`.
+    ``kernels``: rates of attention kernels. The rest as in :mod:`phaze.hardware.calibration`.
     """
 
     rate_flops: Annotated[FlopPerSecond | None, Field(alias="rate")] = None
@@ -46,6 +46,10 @@ class ChipMeasurements(Document):
         str | None, Field(description="the family whose measured attention kernels it runs")
     ] = None
     rate_fp8_flops: Annotated[FlopPerSecond | None, Field(alias="rate_fp8")] = None
+    kernels: Annotated[
+        Listed[ChipKernel] | None,
+        Field(description="attention kernels measured on it, instead of its family's"),
+    ] = None
 
     @model_validator(mode="after")
     def _of_a_product(self) -> "ChipMeasurements":

@@ -132,10 +132,18 @@ class CalibrateOptions(CodeOptions, total=False):
     """Options of ``calibrate``."""
 
     chip: Annotated[str | None, Option("The chip that was measured: a preset or a file.")]
+    cluster: Annotated[
+        str | None, Option("With a table (phaze.rows/1): the cluster, else the chip's usual one.")
+    ]
+    stack: Annotated[
+        str | None,
+        Option("With a table: the stack whose products were measured, else the cluster's."),
+    ]
     out: Annotated[
         str | Path | None,
         Option(
-            "The chip file to write (CHIP-calibrated.toml); with `trace` a folder (RUN-fitted)."
+            "The chip file to write (CHIP-calibrated.toml); with `trace` a folder (RUN-fitted), "
+            "with a table too (CHIP-fitted)."
         ),
     ]
     trace: Annotated[

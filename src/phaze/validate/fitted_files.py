@@ -9,14 +9,14 @@ cluster is as large as the run that grew it.
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from phaze.evaluate.run_file import RunJob
 from phaze.files import folder_for, is_path, write_whole
 from phaze.hardware.bundled import read
-from phaze.hardware.chip import CHIP
+from phaze.hardware.chip import CHIP, Chip
 from phaze.hardware.cluster import Cluster
 from phaze.hardware.library import chip_keys, load_stack
+from phaze.hardware.stack import TABLES
 from phaze.hardware.write import toml_text
 from phaze.validate.run_fit import Fitted
 
@@ -28,8 +28,18 @@ MOST_SOURCE = 400
 """Letters of a source: what a file takes."""
 
 
+class FittedOn(Protocol):
+    """What constants were fitted on: a run's job, or a machine alone."""
+
+    @property
+    def chip(self) -> Chip: ...
+
+    @property
+    def cluster(self) -> Cluster: ...
+
+
 def fitted_texts(
-    run: Mapping[str, Any], job: RunJob, fitted: Sequence[Fitted], source: str
+    run: Mapping[str, Any], job: FittedOn, fitted: Sequence[Fitted], source: str
 ) -> dict[str, str]:
     """The texts of the files, by kind (chip, cluster, stack)."""
     texts = {}
@@ -58,7 +68,7 @@ def _source_text(source: str, constant: Fitted) -> str:
 
 
 def _chip(
-    run: Mapping[str, Any], job: RunJob, constants: Sequence[Fitted], source: str
+    run: Mapping[str, Any], job: FittedOn, constants: Sequence[Fitted], source: str
 ) -> dict[str, Any]:
     keys, _ = chip_keys(str(run["chip"]))
     table = "measured" if keys["schema"] == CHIP.name else "calibration"
@@ -71,7 +81,7 @@ def _chip(
 
 
 def _cluster(
-    run: Mapping[str, Any], job: RunJob, constants: Sequence[Fitted], source: str
+    run: Mapping[str, Any], job: FittedOn, constants: Sequence[Fitted], source: str
 ) -> dict[str, Any]:
     file = read(Cluster, "clusters", str(run["cluster"]))
     raw = file.model_dump(by_alias=True, exclude_none=True)
@@ -89,29 +99,26 @@ def _cluster(
 
 
 def _stack(
-    run: Mapping[str, Any], job: RunJob, constants: Sequence[Fitted], source: str
+    run: Mapping[str, Any], job: FittedOn, constants: Sequence[Fitted], source: str
 ) -> dict[str, Any]:
     name = str(run.get("stack") or job.cluster.stack)
     file = load_stack(name)
     changed: dict[str, Any] = {}
     sources = {}
     for constant in constants:
-        if constant.key == "software_share":
-            changed[constant.key] = {
-                **file.software_share,
-                job.chip.name: constant.value,
-                _named(job.chip.name): constant.value,
-            }
-            sources[f"software_share.{job.chip.name}"] = sources[
-                f"software_share.{_named(job.chip.name)}"
-            ] = _source_text(source, constant)
+        if constant.key in TABLES:
+            chips = (job.chip.name, _named(job.chip.name))
+            known = getattr(file, constant.key)
+            changed[constant.key] = {**known, **dict.fromkeys(chips, constant.value)}
+            for each in chips:
+                sources[f"{constant.key}.{each}"] = _source_text(source, constant)
         else:
             changed[constant.key] = constant.value
             sources[constant.key] = _source_text(source, constant)
     head = {
         "schema": "phaze.stack/1",
         "name": _named(file.name),
-        "title": f"{file.title}, fitted on a run"[:MOST_SOURCE],
+        "title": f"{file.title}, fitted"[:MOST_SOURCE],
     }
     if not is_path(name):
         return {**head, "base": name, **changed, "sources": sources}

@@ -31,7 +31,7 @@ from phaze.cost.work import Work
 from phaze.hardware.calibration import Constants, format_rates
 from phaze.hardware.chip import Chip
 from phaze.hardware.formats import RECIPES
-from tools.fits.row_file import ProductRows
+from phaze.validate.row_file import ProductRows
 
 LARGE_FLOP = 1e11
 """Products of training that software leaves a share of; smaller ones start up longer than they

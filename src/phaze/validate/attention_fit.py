@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from phaze.graph.pairs import pairs
 from phaze.hardware.attention import AttentionRate, attention_rate
-from tools.fits.row_file import AttentionRows
+from phaze.validate.row_file import AttentionRows
 
 Floats = NDArray[np.float64]
 ROUNDS, NOTHING = 60, 1e-4
