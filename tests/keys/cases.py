@@ -160,6 +160,7 @@ STACK = Base(
         ("overlap.step_host", "1 s"),
         ("overlap.tensor.runs", True),
         ("zeroes_gradients", True),
+        ("gradients", "bf16"),
         ("clips_gradients", True),
     ),
     keys="""
@@ -237,7 +238,9 @@ LOW_STACK = Base(
 
 
 def experts_stack(folder: Path) -> dict[str, Any]:
-    return kernel_stack(folder) | {"overlap": {"exchange": {"offered": True, "slows": 0.19}}}
+    return kernel_stack(folder) | {
+        "overlap": {"exchange": {"offered": True, "runs": True, "slows": 0.19}}
+    }
 
 
 EXPERTS_STACK = Base(
@@ -246,10 +249,14 @@ EXPERTS_STACK = Base(
     same(
         ("grouped_share", {"any": 0.5}),
         ("overlap.exchange.offered", False),
+        ("overlap.exchange.runs", False),
         ("overlap.exchange.slows", 0.9),
-        ("overlap.shared_experts", True),
         ("overlap.dispatcher", "node-once"),
     ),
+)
+
+SHARED_EXPERTS_STACK = Base(
+    kernel_stack, answers.of_experts, same(("overlap.shared_experts", True))
 )
 
 
@@ -413,6 +420,7 @@ HARDWARE: dict[str, list[Base]] = {
         LOW_STACK,
         SHARED_STACK,
         EXPERTS_STACK,
+        SHARED_EXPERTS_STACK,
     ],
     "phaze.technology/1": [TECHNOLOGY],
     "phaze.ownership/1": [OWNERSHIP, CORE_OWNERSHIP],
