@@ -127,8 +127,8 @@ class _Planning:
     """The choices of a request as they are planned, best bound first
     (:func:`phaze.evaluate.best_first.best_first`)."""
 
-    def __init__(self, request: PlanRequest) -> None:
-        self.request = request
+    def __init__(self, request: PlanRequest, below_s: float = inf) -> None:
+        self.request, self.below_s = request, below_s
         self.costed = CostedLayers(request.setting)
         self.prices = request.prices
         self.solved: list[tuple[int, Candidate]] = []
@@ -139,9 +139,8 @@ class _Planning:
     def last_s(self) -> float:
         """What a plan may take to be among those that are shown."""
         times = sorted(candidate.rank[0] for _, candidate in self.solved)
-        return (
-            times[ALTERNATIVES_SHOWN - 1] * (1 + TIE) if len(times) >= ALTERNATIVES_SHOWN else inf
-        )
+        shown = len(times) >= ALTERNATIVES_SHOWN
+        return min(self.below_s, times[ALTERNATIVES_SHOWN - 1] * (1 + TIE) if shown else inf)
 
     def ranks(self, ranks: _Ranks) -> BoundedCandidate:
         """Choices by what no plan of theirs undercuts whatever memory there is; then by their
@@ -163,7 +162,8 @@ class _Planning:
 
     def limits(self) -> tuple[float, float]:
         """The seconds of the best plan so far, and what a plan may take to be shown."""
-        return min((own.rank[0] for _, own in self.solved), default=inf), self.last_s
+        best_s = min((own.rank[0] for _, own in self.solved), default=inf)
+        return min(self.below_s, best_s), self.last_s
 
     def solve(
         self, candidate: Candidate, placement: OpenPlacement, place: tuple[int, int], limit_s: float
@@ -184,10 +184,12 @@ class _Planning:
         return ()
 
 
-def planned(request: PlanRequest, watch: Watch | None = None) -> PlannedChoice:
-    """The best choices of a job, each with its fastest plan; ``watch`` hears how many of all are
-    bounded."""
-    planning = _Planning(request)
+def planned(
+    request: PlanRequest, watch: Watch | None = None, below_s: float = inf
+) -> PlannedChoice:
+    """The best choices of a job, each with its fastest plan, of those that take less than
+    ``below_s``; ``watch`` hears how many of all are bounded."""
+    planning = _Planning(request, below_s)
     every = [_Ranks(number, *alike) for number, alike in enumerate(ranks_of(request))]
     planning.costed.time_passes(model for ranks in every for model in ranks.models)
     candidates = []
@@ -258,5 +260,6 @@ def _amounts(problem: PlacementProblem) -> Iterator[tuple[float, ...]]:
             layer.selective_s,
             full_s,
             layer.live_bytes,
+            layer.beside_s,
             *(amount for x in layer.more for amount in (x.bytes, x.live_bytes, x.again_s)),
         )
