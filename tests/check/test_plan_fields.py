@@ -17,6 +17,7 @@ from phaze.placement.problem import PlacementProblem
 from tests.check.documents import objections
 from tests.placement.brute_force import every_family_plan
 from tests.placement.placement_cases import (
+    exchanging_problem,
     hybrid_problem,
     interleaving_problem,
     mixed_problem,
@@ -120,6 +121,7 @@ def test_the_checker_agrees_with_every_plan(seed: int, chain: bool) -> None:
         mixed_problem(seed, chain, 3),
         sharing_problem(seed, chain, 3),
         hybrid_problem(seed, chain, 3),
+        exchanging_problem(seed, chain, 3),
         random_icml24_problem(seed, chain, 4),
     )
     for problem in drawn:

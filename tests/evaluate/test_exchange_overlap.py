@@ -70,10 +70,14 @@ def _stack(tmp_path: Any, text: str) -> dict[str, Any]:
 
 def test_a_stack_hides_exchanges_and_its_answer_says_how_much(tmp_path: Any) -> None:
     exposed = _run({})
-    half = _run(_stack(tmp_path, "hidden_exchange = 0.5"))
-    assert half["batch_s"] < exposed["batch_s"]
-    assert half["exchange_hidden_s"] == pytest.approx(half["exchange_s"] / 2, rel=1e-6)
-    assert exchange_rows(half)[0][1].endswith("half of it hidden")
+    # One microbatch has no other behind whose work its exchanges could run; of four three have.
+    alone = _run(_stack(tmp_path, "hidden_exchange = 0.5"))
+    assert alone["batch_s"] == pytest.approx(exposed["batch_s"], rel=1e-12)
+    assert alone["exchange_hidden_s"] == 0
+    half, four = (_run(own, batch=256) for own in (_stack(tmp_path, "hidden_exchange = 0.5"), {}))
+    assert half["batch_s"] < four["batch_s"]
+    assert half["exchange_hidden_s"] == pytest.approx(half["exchange_s"] / 2 * 3 / 4, rel=1e-6)
+    assert exchange_rows(half)[0][1].endswith("hidden")
     assert "hidden" not in exchange_rows(exposed)[0][1]
     beside = _run(_stack(tmp_path, "overlaps_shared_experts = true"))
     assert exposed["batch_s"] > beside["batch_s"]

@@ -160,6 +160,7 @@ STACK = Base(
         ("overlap.step_host", "1 s"),
         ("overlap.tensor.runs", True),
         ("zeroes_gradients", True),
+        ("gradients", "bf16"),
         ("clips_gradients", True),
     ),
     keys="""
@@ -249,7 +250,9 @@ CAST_STACK = Base(
 
 
 def experts_stack(folder: Path) -> dict[str, Any]:
-    return kernel_stack(folder) | {"overlap": {"exchange": {"offered": True, "slows": 0.19}}}
+    return kernel_stack(folder) | {
+        "overlap": {"exchange": {"offered": True, "runs": True, "slows": 0.19}}
+    }
 
 
 EXPERTS_STACK = Base(
@@ -259,10 +262,14 @@ EXPERTS_STACK = Base(
         ("grouped_share", {"any": 0.5}),
         ("expert_start", {"any": "5 us"}),
         ("overlap.exchange.offered", False),
+        ("overlap.exchange.runs", False),
         ("overlap.exchange.slows", 0.9),
-        ("overlap.shared_experts", True),
         ("overlap.dispatcher", "node-once"),
     ),
+)
+
+SHARED_EXPERTS_STACK = Base(
+    kernel_stack, answers.of_experts, same(("overlap.shared_experts", True))
 )
 
 
@@ -427,6 +434,7 @@ HARDWARE: dict[str, list[Base]] = {
         CAST_STACK,
         SHARED_STACK,
         EXPERTS_STACK,
+        SHARED_EXPERTS_STACK,
     ],
     "phaze.technology/1": [TECHNOLOGY],
     "phaze.ownership/1": [OWNERSHIP, CORE_OWNERSHIP],

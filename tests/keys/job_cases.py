@@ -41,6 +41,17 @@ def moe_run(folder: Path) -> dict[str, Any]:
     return run(gpt=None, moe={**LLAMA, **experts}, attention="fused")
 
 
+def overlapping_run(folder: Path) -> dict[str, Any]:
+    """Experts over two nodes, and tensor groups that shard activations."""
+    experts = {"experts": 16, "active": 4, "expert_mlp": 64, "shared_mlp": 0}
+    plan = {
+        "tensor": 2, "pipeline": 1, "data": 8, "microbatch": 1, "expert": 16, "expert_tensor": 1,
+        "sequence_parallel": True, "zero": 1,
+    }  # fmt: skip
+    where = {"chip": "h100", "cluster": "dgx-h100", "stack": "megatron-core"}
+    return run(gpt=None, moe={**LLAMA, **experts}, attention="fused", plan=plan, **where)
+
+
 def context_run(folder: Path) -> dict[str, Any]:
     """Two ranks a sequence."""
     plan = {"tensor": 1, "pipeline": 2, "data": 4, "microbatch": 1, "context": 2}
@@ -88,6 +99,16 @@ MOE_RUN = Base(
     moe.hidden moe.layers moe.heads moe.kv_heads moe.head_dim moe.mlp moe.vocabulary moe.sequence moe.tied
     moe.experts moe.active moe.expert_mlp moe.shared_mlp moe.dense_layers
     """,
+)
+OVERLAPPING_RUN = Base(
+    overlapping_run,
+    answers.of_run,
+    same(
+        ("plan.expert_overlap", True),
+        ("plan.tensor_overlap", False),
+        ("plan.gradients", "fp32"),
+        ("plan.dispatcher", "node-once"),
+    ),
 )
 CONTEXT_RUN = Base(context_run, answers.of_run, keys="plan.context plan.context_way")
 PRICED_RUN = Base(priced_run, answers.of_run, same(("tokens", "2T"), ("terms", "terms.json")))
@@ -290,6 +311,7 @@ STACKED = Base(
         ("stack.overlap.reduction.bucket", 0.0),
         ("stack.overlap.step_host", "1 s"),
         ("stack.zeroes_gradients", True),
+        ("stack.gradients", "bf16"),
         ("stack.clips_gradients", True),
         ("stack.scatter_gather", False),
         ("stack.optimizer_traffic_bytes", 5000.0),
@@ -391,7 +413,7 @@ def of_experts(folder: Path) -> dict[str, Any]:
         "schema": "phaze.study/1", "name": "mine",
         "models": [{"name": "deepseek-v3", "widths": [1]}],
         "space": written(folder, "experts.json", few), "training": training, "search": {"gap": 0.0},
-        "stack": {"overlap": {"exchange": {"offered": True, "slows": 0.19}}},
+        "stack": {"overlap": {"exchange": {"offered": True, "runs": True, "slows": 0.19}}},
     }  # fmt: skip
 
 
@@ -403,10 +425,20 @@ EXPERTS = Base(
         ("stack.grouped_share", {"any": 0.5}),
         ("stack.expert_start", {"any": "5 us"}),
         ("stack.overlap.exchange.offered", False),
+        ("stack.overlap.exchange.runs", False),
         ("stack.overlap.exchange.slows", 0.9),
-        ("stack.overlap.shared_experts", True),
         ("stack.overlap.dispatcher", "node-once"),
     ),
+)
+
+
+def of_shared_experts(folder: Path) -> dict[str, Any]:
+    """The same, their exchange behind no other microbatch."""
+    return {key: value for key, value in of_experts(folder).items() if key != "stack"}
+
+
+SHARED_EXPERTS = Base(
+    of_shared_experts, answers.of_study, same(("stack.overlap.shared_experts", True))
 )
 
 
@@ -473,7 +505,16 @@ PIPED = Base(
 )
 
 JOBS: dict[str, list[Base]] = {
-    "phaze.run/1": [RUN, CONTEXT_RUN, LLAMA_RUN, MOE_RUN, PRICED_RUN, NAMED_RUN, GRAPH_RUN],
+    "phaze.run/1": [
+        RUN,
+        CONTEXT_RUN,
+        OVERLAPPING_RUN,
+        LLAMA_RUN,
+        MOE_RUN,
+        PRICED_RUN,
+        NAMED_RUN,
+        GRAPH_RUN,
+    ],
     "phaze.study/1": [
         STUDY,
         TIGHT,
@@ -487,6 +528,7 @@ JOBS: dict[str, list[Base]] = {
         PIPED,
         PRICED,
         EXPERTS,
+        SHARED_EXPERTS,
         KEPT,
         OFFLOADED,
     ],

@@ -16,8 +16,11 @@ from phaze.errors import InfeasibleError, InputError
 from phaze.options.arguments import parsed
 from phaze.options.jobs import ModelSource, PlanOptions, Sizes
 from phaze.report.progress import on_standard_error
+from phaze.values import replace
 
 if TYPE_CHECKING:
+    from phaze.evaluate.plan import PlanRequest
+    from phaze.evaluate.plan_order import PlannedChoice
     from phaze.evaluate.request import Job
     from phaze.evaluate.what_if import PlanAxis as Axis
     from phaze.export.launch_run import Launched
@@ -144,6 +147,32 @@ def _named(
     return {key: sizes_of(key, value, sequence) for key, value in families.items()}
 
 
+def _beside_others(
+    job: "Job", request: "PlanRequest", choice: "PlannedChoice"
+) -> "tuple[Job, PlanRequest, PlannedChoice]":
+    """The same, or with exchanges of experts behind another microbatch where the stack offers that
+    and a plan is faster so."""
+    from phaze.evaluate.plan_order import planned
+    from phaze.evaluate.stated_overlap import stack_exchanging
+
+    exchange = request.setting.stack.overlap.exchange
+    asked = job.expert_overlap is not None or exchange.runs or not exchange.offered
+    if asked or max(request.expert) == 1:
+        return job, request, choice
+    beside = replace(job, expert_overlap=True)
+    stack = stack_exchanging(request.setting.stack, True, "expert_overlap")
+    machine = replace(request.job.machine, stack=stack)
+    other = replace(
+        request,
+        setting=replace(request.setting, stack=stack),
+        job=replace(request.job, machine=machine),
+    )
+    faster = planned(other, None, choice.best.rank[0])
+    if faster.candidates and faster.best.rank < choice.best.rank:
+        return beside, other, faster
+    return job, request, choice
+
+
 def planned_answer(
     job: "Job",
     perfetto: str | Path | None,
@@ -170,6 +199,7 @@ def planned_answer(
         announce(job.model, job.sequence)
     progress.count(0, 1, "bounding choices of tensor, context and expert degree, microbatch")
     choice = planned(request, lambda done, total: progress.count(done, total, progress.what))
+    job, request, choice = _beside_others(job, request, choice)
     progress.step("comparing plans")
     best = choice.best
     if best.plan is None:

@@ -2,7 +2,8 @@
 
 exchange_s        = microbatches of a replica x dispatches and combines of both passes in the
                   slowest stage
-exchange_hidden_s = what of these the stack runs behind other work
+exchange_hidden_s = what of these the stack runs behind other work, of those that find another
+                  microbatch where that is needed
 (:mod:`phaze.evaluate.exchange_overlap`)
 expert_nodes      = groups of the innermost level that the ranks of one exchange lie in
 """
@@ -67,5 +68,11 @@ def exchange_document(
     }
     if stack.hidden_exchange or stack.overlaps_shared_experts:
         hidden_s = {kind: _hidden_s(model.layers[kind], setting) for kind in set(kinds)}
-        figures["exchange_hidden_s"] = rounds * sum(hidden_s[kind] for kind in kinds)
+        met = float(rounds)
+        if stack.hidden_exchange:
+            family = problem.family(plan.family, plan.chunks)
+            alone = problem.rules.alone_share(family, rounds, len(plan.stages))
+            # A single stage waits for the exchanges of one microbatch.
+            met = (1 - alone) * (rounds - (len(plan.stages) == 1))
+        figures["exchange_hidden_s"] = met * sum(hidden_s[kind] for kind in kinds)
     return figures

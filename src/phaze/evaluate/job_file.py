@@ -23,6 +23,7 @@ from phaze.evaluate.request import Job
 from phaze.evaluate.restrictions import RestrictedTable, restrictions_of
 from phaze.evaluate.run_file import Reference, RunJob
 from phaze.evaluate.run_tables import Size
+from phaze.evaluate.stated_overlap import OverlapKeys
 from phaze.graph.ir import Model
 from phaze.graph.split_context import way_named
 from phaze.graph.store import load as load_graph
@@ -41,7 +42,7 @@ from phaze.values import replace
 SHARED = ("context", "expert", "expert_tensor")
 
 
-class JobTable(AnswerJobKeys):
+class JobTable(AnswerJobKeys, OverlapKeys):
     """What was asked: exactly one of ``model``, ``family`` with ``sizes``, ``graph``."""
 
     model: Reference | None = None
@@ -104,6 +105,7 @@ def planned_job(job: Job, request: PlanRequest, best: Candidate) -> dict[str, An
         "attention": best.model.attention,
         "basis": job.basis,
         **({"rows": job.rows} if job.rows > 1 else {}),
+        **({} if job.expert_overlap is None else {"expert_overlap": job.expert_overlap}),
         **({"restricted": restricted} if restricted else {}),
     }
 
@@ -130,6 +132,7 @@ def run_job(raw: Mapping[str, Any], job: RunJob, basis: Basis) -> dict[str, Any]
         "attention": job.model.attention,
         "basis": basis,
         **({"rows": job.rows} if job.rows > 1 else {}),
+        **job.plan.said,
     }
 
 
@@ -180,6 +183,7 @@ def reopened(
     )
     cluster = grown(named_cluster, job.devices, f"{where}: job.devices")
     stack = memo.take(("stack", job.stack), lambda: load_built_stack(job.stack))
+    stack = job.stated(stack)
     precision = require_priced(job.precision, stack, chip, f"{where}: job.precision")
     # The modes of its stages, which may be others than those that the stack offers to choose from.
     named = tuple(

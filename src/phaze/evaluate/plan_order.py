@@ -135,8 +135,8 @@ class _Planning:
     """The choices of a request as they are planned, best bound first
     (:func:`phaze.evaluate.best_first.best_first`)."""
 
-    def __init__(self, request: PlanRequest) -> None:
-        self.request = request
+    def __init__(self, request: PlanRequest, below_s: float = inf) -> None:
+        self.request, self.below_s = request, below_s
         self.costed = CostedLayers(request.setting)
         self.prices = request.prices
         self.solved: list[tuple[int, Candidate]] = []
@@ -148,8 +148,8 @@ class _Planning:
         """What a plan may take to be among those that are shown."""
         times = sorted(candidate.rank[0] for _, candidate in self.solved)
         if len(times) < ALTERNATIVES_SHOWN:
-            return self.near_s
-        return min(self.near_s, times[ALTERNATIVES_SHOWN - 1] * (1 + TIE))
+            return min(self.below_s, self.near_s)
+        return min(self.below_s, self.near_s, times[ALTERNATIVES_SHOWN - 1] * (1 + TIE))
 
     @property
     def near_s(self) -> float:
@@ -181,7 +181,7 @@ class _Planning:
 
     def limits(self) -> tuple[float, float]:
         """The seconds of the best plan so far, and what a plan may take to be shown."""
-        return self.best_s, self.last_s
+        return min(self.below_s, self.best_s), self.last_s
 
     def solve(
         self, candidate: Candidate, placement: OpenPlacement, place: tuple[int, int], limit_s: float
@@ -202,10 +202,12 @@ class _Planning:
         return ()
 
 
-def planned(request: PlanRequest, watch: Watch | None = None) -> PlannedChoice:
-    """The best choices of a job, each with its fastest plan; ``watch`` hears how many of all are
-    bounded."""
-    planning = _Planning(request)
+def planned(
+    request: PlanRequest, watch: Watch | None = None, below_s: float = inf
+) -> PlannedChoice:
+    """The best choices of a job, each with its fastest plan, of those that take less than
+    ``below_s``; ``watch`` hears how many of all are bounded."""
+    planning = _Planning(request, below_s)
     every = [_Ranks(number, *alike) for number, alike in enumerate(ranks_of(request))]
     planning.costed.time_passes(model for ranks in every for model in ranks.models)
     candidates = []
@@ -277,5 +279,6 @@ def _amounts(problem: PlacementProblem) -> Iterator[tuple[float, ...]]:
             layer.selective_s,
             full_s,
             layer.live_bytes,
+            layer.beside_s,
             *(amount for x in layer.more for amount in (x.bytes, x.live_bytes, x.again_s)),
         )

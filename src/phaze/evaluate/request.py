@@ -22,6 +22,7 @@ from phaze.evaluate.parallel_rank import (
 )
 from phaze.evaluate.plan import Choosing, PlanRequest, choices
 from phaze.evaluate.recomputing import mode_named, require_host, stack_recomputing
+from phaze.evaluate.stated_overlap import stack_exchanging
 from phaze.evaluate.training_run import Budget
 from phaze.graph.ir import Attention, Model
 from phaze.graph.mixture import experts_of
@@ -76,6 +77,7 @@ class Job:
     context_way: tuple[Way, ...] | None = None
     imbalance: float | None = None
     capacity: float | None = None
+    expert_overlap: bool | None = None
 
     @property
     def rows(self) -> float:
@@ -191,6 +193,7 @@ def _setting(job: Job, recompute: RecomputeChoice) -> Setting:
     )
     require_host(recompute, chip, "--recompute")
     stack = stack_with_families(stack, job.family, "--family")
+    stack = stack_exchanging(stack, job.expert_overlap, "expert_overlap")
     where = "--precision" if job.precision is not None else f"the stack {stack.name}: precision"
     precision = require_priced(
         known_precision(job.precision or stack.precision, where), stack, chip, where

@@ -5,18 +5,14 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from phaze.documents import Count
-from phaze.errors import InputError
 from phaze.evaluate.parallel_rank import Parallel
 from phaze.evaluate.recomputing import KNOWN, mode_given, with_offload
+from phaze.evaluate.stated_overlap import OverlapKeys
 from phaze.graph.saved.modes import OFFLOAD
-from phaze.hardware.gradients import Gradients
-from phaze.hardware.overlap import Dispatcher, Exchange, Runs
-from phaze.hardware.stack import Stack
 from phaze.options.keys import RunPlanKeys
 from phaze.pipeline.families import named_family
 from phaze.pipeline.family import Family
 from phaze.placement.rules import MODES
-from phaze.values import replace
 
 PARTS = (*KNOWN, *MODES, OFFLOAD)
 RecomputeName = Annotated[
@@ -34,7 +30,7 @@ RecomputeName = Annotated[
 ]
 
 
-class RunPlanTable(RunPlanKeys):
+class RunPlanTable(RunPlanKeys, OverlapKeys):
     """How the job was split; ``blocks`` of each stage, first to last, where they are not even."""
 
     pipeline: Count
@@ -43,43 +39,7 @@ class RunPlanTable(RunPlanKeys):
     offload: bool = False
     sequence_parallel: bool = False
     expert_tensor: Count | None = None
-    expert_overlap: Annotated[
-        bool | None, Field(description="experts are exchanged behind another microbatch")
-    ] = None
-    tensor_overlap: Annotated[
-        bool | None, Field(description="gathers and scatters of tensor groups run piece by piece")
-    ] = None
-    gradients: Annotated[
-        Gradients | None, Field(description="width of gradients, held, sent and added")
-    ] = None
-    dispatcher: Annotated[Dispatcher | None, Field(description="how experts' tokens are sent")] = (
-        None
-    )
     blocks: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] | None = None
-
-    def stated(self, stack: Stack) -> Stack:
-        """The stack as the run used it."""
-        changed = {
-            "tensor": None if self.tensor_overlap is None else Runs(runs=self.tensor_overlap),
-            "dispatcher": self.dispatcher,
-            "exchange": self._exchange(stack),
-        }
-        said = {key: value for key, value in changed.items() if value is not None}
-        if said:
-            stack = replace(stack, overlap=stack.overlap.model_copy(update=said))
-        return stack if self.gradients is None else stack.with_gradients(self.gradients)
-
-    def _exchange(self, stack: Stack) -> Exchange | None:
-        if self.expert_overlap is None:
-            return None
-        own = stack.overlap.exchange
-        if self.expert_overlap and not own.offered:
-            raise InputError(
-                "plan.expert_overlap",
-                f"the stack {stack.name} exchanges experts behind no other microbatch",
-                "leave it out, or name a stack that does, with overlap.exchange offered",
-            )
-        return own.model_copy(update={"runs": self.expert_overlap})
 
     @property
     def mode(self) -> str:

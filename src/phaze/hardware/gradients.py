@@ -17,18 +17,25 @@ Gradients = Literal["bf16", "fp32"]
 WIDTHS: Mapping[str, float] = MappingProxyType({"bf16": 2.0, "fp32": 4.0})
 # Bytes that a product moves for a result that it writes: those beyond are a sum's.
 WRITTEN = 2.0
+NUMBERS = ("gradient_bytes", "state_bytes", "accumulation_inside", "accumulation_apart")
 # Bytes of a gradient where a stack says nothing of it.
 USUAL = 4.0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def keys_of_gradients(gradients: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a stack that follow from the width of its gradients, of those that it has."""
     width = WIDTHS[gradients]
+    if not all(_is_number(keys[name]) for name in NUMBERS if keys.get(name) is not None):
+        return {}  # the check of the file says so
     before = keys.get("gradient_bytes") or USUAL
     found: dict[str, Any] = {"gradient_bytes": width, "gradient_wire_bytes": width}
     if keys.get("state_bytes"):
         found["state_bytes"] = keys["state_bytes"] + width - before
-    if keys.get("state"):
+    if isinstance(keys.get("state"), Mapping):
         found["state"] = {**keys["state"], "gradient": width}
     inside, apart = keys.get("accumulation_inside", WRITTEN), keys.get("accumulation_apart", 8.0)
     if inside > WRITTEN:

@@ -283,7 +283,8 @@ class Stack(Document):
     @classmethod
     def _older_names(cls, raw: Any) -> Any:
         keys = with_new_names(raw)
-        if isinstance(keys, dict) and keys.get("gradients") in WIDTHS:
+        stated = keys.get("gradients") if isinstance(keys, dict) else None
+        if isinstance(stated, str) and stated in WIDTHS:
             keys = {**keys, **keys_of_gradients(keys["gradients"], keys)}
         return keys
 
