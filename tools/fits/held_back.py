@@ -42,9 +42,10 @@ BASES: tuple[Basis, ...] = ("calibrated", "datasheet")
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """A run and what it says: ``time_ratio`` and ``memory_ratio`` are measured over predicted,
-    ``full`` is predicted over the memory that the run is known to have fitted; None where it does
-    not speak for them."""
+    """A run and what it says: ``time_ratio`` and ``memory_ratio`` are measured over predicted (of
+    the time held back and the one that phaze says the one that is farther off), ``full`` is
+    predicted over the memory that the run is known to have fitted; None where it does not speak for
+    them."""
 
     id: str
     source: str
@@ -73,9 +74,9 @@ def held_back_stack(job: RunJob, fits: Fits, source: str, memo: Memo) -> Stack:
 
 def _priced(row: MeasuredRun, basis: Basis, fits: Fits, memo: Memo) -> HeldBack:
     job = job_of(dict(row.run), row.where, memo)
-    _, plan = fixed_plan(
-        replace(job, stack=held_back_stack(job, fits, source_of(row), memo)), basis, memo
-    )
+    held = held_back_stack(job, fits, source_of(row), memo)
+    _, plan = fixed_plan(replace(job, stack=held), basis, memo)
+    shipped_s = plan.batch_s if held is job.stack else fixed_plan(job, basis, memo)[1].batch_s
     need = max(stage.memory.total_bytes for stage in plan.stages)
     split = job.plan
     layout = layout_of(
@@ -98,7 +99,12 @@ def _priced(row: MeasuredRun, basis: Basis, fits: Fits, memo: Memo) -> HeldBack:
         row.group,
         kind,
         job.stack.saves,
-        row.seconds / plan.batch_s if row.seconds is not None and not left_out(row) else None,
+        None
+        if row.seconds is None or left_out(row)
+        else max(
+            (row.seconds / seconds for seconds in (plan.batch_s, shipped_s)),
+            key=lambda ratio: abs(ratio - 1),
+        ),
         row.memory_bytes / need if counted and row.memory_bytes is not None else None,
         need / row.fits_bytes if counted and row.fits_bytes is not None else None,
     )

@@ -132,7 +132,9 @@ def _cast(
     read: tuple[Access, ...] = (access,)
     if recipe.looks_first:
         largest = casts.new(1, 4)
-        rows = (("elements", elements), ("rows", 1), *mark)
+        # The kernel that makes a tensor may seek its largest value, not that of a rotated copy.
+        seeks = mark if recipe.rotates else ()
+        rows = (("elements", elements), ("rows", 1), *seeks)
         yield Operator(next(numbers), "reduce", "vector", rows, read, (Access(largest, 4),), module)
         read = (access, Access(largest, 4))
     plain, turned = (
