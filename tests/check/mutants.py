@@ -151,7 +151,7 @@ MUTANTS = (
         "job.py",
         "rounds = (1.0 + (chunks - 1.0) * shape.stages) / chunks",
         "rounds = 1.0 + (chunks - 1.0) * shape.stages",
-        (EVERY_PLAN,),
+        (f"{FIELDS}::test_the_checker_agrees_where_chunks_lengthen_the_window_of_a_reduction",),
     ),
     Mutant(
         "job.py",
@@ -163,6 +163,24 @@ MUTANTS = (
         "job.py",
         "return max(self.bytes, min(chunk, bucket * job.held.sent))",
         "return max(self.bytes, chunk)",
+        (EVERY_PLAN,),
+    ),
+    Mutant(
+        "families.py",
+        "return float(stages > 1)",
+        "return 0.0",
+        (EVERY_PLAN,),
+    ),
+    Mutant(
+        "pricing.py",
+        "filled += fsum(stage.unmet for stage in stages)",
+        "filled += 0.0",
+        (EVERY_PLAN,),
+    ),
+    Mutant(
+        "pricing.py",
+        "behind += alone * unmet",
+        "behind += unmet",
         (EVERY_PLAN,),
     ),
     Mutant("job.py", "ends = starts + 2 * wide - 1", "ends = starts + wide - 1", (EVERY_PLAN,)),
@@ -468,8 +486,8 @@ MUTANTS = (
     ),
     Mutant(
         "plan_classes.py",
-        "return (0,)\n        return tuple(mode",
-        "return self.modes\n        return tuple(mode",
+        "return (0,)\n        names, stack",
+        "return self.modes\n        names, stack",
         (PLACEMENTS,),
     ),
     Mutant(

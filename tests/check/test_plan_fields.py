@@ -25,6 +25,7 @@ from tests.placement.placement_cases import (
     random_icml24_problem,
     shared_experts,
     sharing_problem,
+    with_layers,
 )
 from tests.placement.test_pipeline import levelled
 
@@ -128,6 +129,24 @@ def test_the_checker_agrees_with_every_plan(seed: int, chain: bool) -> None:
         for plan, family in islice(every_family_plan(problem, simulated=True), 5):
             document = {**document_of(plan), "feasible": fits(problem, plan), "family": family}
             assert objected(problem, document) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_checker_agrees_where_chunks_lengthen_the_window_of_a_reduction(seed: int) -> None:
+    problem = interleaving_problem(seed)
+    rules = replace(problem.rules, reduction_cost=0.0, gather_cost=0.0, bucket=0.0)
+    problem = replace(problem, rules=rules, zero=seed % 2, devices=4, microbatches=4)
+    for times in (0.1, 0.3, 1.0, 3.0):
+        sized = with_layers(
+            problem, lambda la, _, k=times: replace(la, parameter_bytes=k * la.parameter_bytes)
+        )
+        every = every_family_plan(sized)
+        chunked = [own for own in every if own[0].chunks > 1 and own[0].data > 1][:20]
+        assert chunked
+        for plan, family in chunked:
+            document = {**document_of(plan), "feasible": fits(sized, plan), "family": family}
+            stated = [line for line in objected(sized, document) if "simulated" not in line]
+            assert stated == []
 
 
 def _variants(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
