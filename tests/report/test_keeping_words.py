@@ -47,7 +47,7 @@ def test_a_plan_says_its_recipe_and_what_the_host_holds(phaze: Phaze, tmp_path: 
     assert held == 4 * 2048 * 1024 * 2
     words = f"activations offloaded to host: {held / 1e9:.3g} GB a device"
     for text in (said, page):
-        assert "FP8 (delayed scaling)" in text and words in text
+        assert "FP8 (current scaling, one scale a tensor)" in text and words in text
     assert "optimizer state sharded over 16 replicas (ZeRO 1)" in said
 
 
