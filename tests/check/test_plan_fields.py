@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from phaze.cost.network_prices import NetworkPrices
 from phaze.placement.answer import document_of, place
+from phaze.placement.layers import PlacedLayer
 from phaze.placement.pipeline import fits
 from phaze.placement.problem import PlacementProblem
 from tests.check.documents import objections
@@ -131,15 +132,20 @@ def test_the_checker_agrees_with_every_plan(seed: int, chain: bool) -> None:
             assert objected(problem, document) == []
 
 
+def _sized(problem: PlacementProblem, times: float) -> PlacementProblem:
+    def layer_of(layer: PlacedLayer, _: int) -> PlacedLayer:
+        return replace(layer, parameter_bytes=times * layer.parameter_bytes)
+
+    return with_layers(problem, layer_of)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_checker_agrees_where_chunks_lengthen_the_window_of_a_reduction(seed: int) -> None:
     problem = interleaving_problem(seed)
     rules = replace(problem.rules, reduction_cost=0.0, gather_cost=0.0, bucket=0.0)
     problem = replace(problem, rules=rules, zero=seed % 2, devices=4, microbatches=4)
     for times in (0.1, 0.3, 1.0, 3.0):
-        sized = with_layers(
-            problem, lambda la, _, k=times: replace(la, parameter_bytes=k * la.parameter_bytes)
-        )
+        sized = _sized(problem, times)
         every = every_family_plan(sized)
         chunked = [own for own in every if own[0].chunks > 1 and own[0].data > 1][:20]
         assert chunked

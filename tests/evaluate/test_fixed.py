@@ -21,6 +21,7 @@ from phaze.evaluate.run_file import job_of
 from phaze.graph.recompute import needed_again
 from phaze.graph.zoo import load_family, load_model
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.hardware.overlap import Overlap, Runs
 from phaze.values import replace
 
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "measured_runs.json").read_text())
@@ -225,7 +226,7 @@ def test_collectives_cut_into_pieces_hide_behind_their_neighbours_all_but_one_pi
     chip, cluster = load_chip("a100-80gb"), load_cluster("selene")
     open_s, hidden_s = (
         pass_cost(block.forward, Setting(chip, cluster, stack), backward=False).pass_s
-        for stack in (whole, replace(whole, piecewise_collectives=True))
+        for stack in (whole, replace(whole, overlap=Overlap(tensor=Runs(runs=True))))
     )
     sent = [op for op in block.forward.operators if op.core == "network"]
     waits = [collective(kind_named(op.kind), op.size("bytes"), 4, cluster).time_s for op in sent]

@@ -130,7 +130,8 @@ def test_state_and_reduction_count_trained_parameters_and_weights_all(
     assert plans[1].batch_s < plans[0].batch_s
     assert plans[1].stages[0].memory.total_bytes < plans[0].stages[0].memory.total_bytes
     done = [plan.breakdown for plan in plans]
-    assert done[1].optimizer_s < 0.05 * done[0].optimizer_s
+    # All devices agree on the norm of the gradients, however few there are.
+    assert done[1].optimizer_s < 0.1 * done[0].optimizer_s
     assert zero > 1 or done[1].synchronisation_s < 0.5 * done[0].synchronisation_s
 
 

@@ -36,6 +36,7 @@ from phaze.graph.zoo import load_model
 from phaze.hardware.bundled import preset_names
 from phaze.hardware.calibration import IDEAL
 from phaze.hardware.library import load_chip, load_cluster, load_stack
+from phaze.hardware.overlap import Overlap
 from phaze.placement.machine import Machine
 from phaze.schedule.bounds import BOUNDS
 from phaze.schedule.order import strong_components
@@ -271,7 +272,7 @@ def test_a_collective_in_pieces_shows_one_piece_of_the_shorter() -> None:
     machine = _machine("megatron-core")
     cut = lower_layer(layer, machine, LINKS)
     assert any(unit.cut and unit.network and unit.core != "none" for unit in cut.forward.units)
-    whole = replace(machine, stack=replace(machine.stack, piecewise_collectives=False))
+    whole = replace(machine, stack=replace(machine.stack, overlap=Overlap()))
     assert not any(unit.cut for unit in lower_layer(layer, whole, LINKS).forward.units)
 
 

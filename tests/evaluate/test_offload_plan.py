@@ -1,6 +1,7 @@
 """Offload as a mode of plans: memory against copies, on the front of modes, refused where it cannot
 be."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -103,6 +104,7 @@ Option = tuple[str, float, int, int]
 def _table(*layers: tuple[Option, ...]) -> LayerTable:
     """Blocks with modes of recompute by name, seconds again, bytes kept and bytes beside them."""
     nothing: Any = None
+    one: Any = SimpleNamespace(alone=None)
     made = []
     for options in layers:
         between = (LoweredMode(name, None, kept, live) for name, _, kept, live in options)
@@ -111,7 +113,7 @@ def _table(*layers: tuple[Option, ...]) -> LayerTable:
             *between,
             LoweredMode("full", None, 10, 90),
         )
-        made.append(LoweredLayer("block", nothing, nothing, modes, 10, 100, False))
+        made.append(LoweredLayer("block", one, one, modes, 10, 100, False))
     table = empty_table(made, 1)
     for kind, options in enumerate(layers):
         table.again_s[:, kind, 0] = [0.5, *(seconds for _, seconds, _, _ in options), 2.0]

@@ -19,8 +19,14 @@ def test_a_host_as_slow_as_the_device_costs_a_quarter_more_and_a_fast_one_nothin
 
 def test_a_backward_pass_reads_and_writes_four_bytes_of_gradient_for_every_parameter() -> None:
     modes = [SimpleNamespace(rerun=object()), SimpleNamespace(rerun=None)]
+    one = SimpleNamespace(alone=None)
     layer: Any = SimpleNamespace(
-        parameters=1000, modes=modes, halves=object(), accumulation_bytes=8.0
+        parameters=1000,
+        modes=modes,
+        halves=object(),
+        accumulation_bytes=8.0,
+        forward=one,
+        backward=one,
     )
     times = [np.array([seconds]) for seconds in (3.0, 5.0, 1.0, 2.0, 3.0)]
     table = empty_table([layer], 1)

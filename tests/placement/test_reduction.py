@@ -1,6 +1,7 @@
 """The end of a batch: what of reductions and gathers is exposed, and what it grows with."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,10 +23,10 @@ ZEROS = st.integers(0, 3)
 SIZES = np.linspace(1.0, 200.0, 40)
 
 
-def _blocks(seed: int, forward_s: float, backward_s: float, **rules: object) -> PlacementProblem:
+def _blocks(seed: int, forward_s: float, backward_s: float, **rules: Any) -> PlacementProblem:
     """A problem whose layers are equal blocks, each a piece, or as its ``rules`` say."""
     problem = mixed_problem(seed, chain=True)
-    changed = {
+    changed: dict[str, Any] = {
         "link_bytes_per_s": None,
         "stage": "layers",
         "norm": False,
@@ -34,7 +35,7 @@ def _blocks(seed: int, forward_s: float, backward_s: float, **rules: object) -> 
         "unsplit_stages": False,
     }
     changed = {**changed, **rules}
-    problem = replace(problem, rules=replace(problem.rules, **changed), zero=0)  # type: ignore[arg-type]
+    problem = replace(problem, rules=replace(problem.rules, **changed), zero=0)
 
     def block(layer: PlacedLayer, _: int) -> PlacedLayer:
         layer = replace(

@@ -136,8 +136,8 @@ def layer_seconds(
     for at, layer in enumerate(graph.layers):
         forward, behind = seconds(layer.forward), seconds(layer.backward)
         if found.unmet is not None:
-            both = [run.met_by_none() for run in (layer.forward, layer.backward)]
-            found.unmet[at] = sum(map(seconds, both)) - forward - behind
+            apart = seconds(layer.forward.met_by_none()) + seconds(layer.backward.met_by_none())
+            found.unmet[at] = apart - forward - behind
         adding = stack.apart * layer.parameters / hbm_rate
         found.forward[at] = forward
         found.backward[at] = behind + adding
