@@ -117,7 +117,9 @@ def cluster_task(
     own = own if families is None else replace(own, families=families)
     own = replace(own, recompute_modules=(), recompute_named=modules) if modules else own
     machine = Machine(where, own)
-    constants = constants_of(None, "calibrated", "training")
+    constants = replace(
+        constants_of(None, "calibrated", "training"), expert_start_s=own.expert_start_on()
+    )
     choices: dict[str, Any] = {
         "zeros": zeros,
         "chunks": chunks,

@@ -53,7 +53,7 @@ def test_the_answer_over_degrees_is_that_of_exhaustive_evaluation() -> None:
     task = cluster_task(
         "mixture", microbatches=(1,), zeros=(0, 1, 2, 3), devices=8, batch=16, **DEGREES
     )
-    job = cluster_job((task,), hbm=(24 * GIB,), rows=[16], lanes=[16, 64])
+    job = cluster_job((task,), hbm=(12 * GIB,), rows=[16], lanes=[16, 64])
     state = _check_against_exhaustive(job)
     best = best_of(state)
     assert best is not None
