@@ -28,6 +28,8 @@ THRIFTY = """[stack]
 schedule = "overlap"
 [objective]
 kind = "throughput_per_watt"
+[search]
+gap = 0.0
 """
 
 
