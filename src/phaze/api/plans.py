@@ -1,6 +1,7 @@
 """``phaze.plan``: the fastest split of a training job over devices that exist."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -16,7 +17,6 @@ from phaze.errors import InfeasibleError, InputError
 from phaze.options.arguments import parsed
 from phaze.options.jobs import ModelSource, PlanOptions, Sizes
 from phaze.report.progress import on_standard_error
-from phaze.values import replace
 
 if TYPE_CHECKING:
     from phaze.evaluate.plan import PlanRequest
