@@ -119,8 +119,8 @@ MUTANTS = (
     ),
     Mutant(
         "job.py",
-        "updated, cleared = own if shape.zero >= 1 else every, own if shape.zero >= 2 else every",
-        "updated, cleared = own if shape.zero >= 2 else every, own if shape.zero >= 2 else every",
+        "updated, cleared = shard if shape.zero >= 1 else whole, shard if shape.zero >= 2 else whole",
+        "updated, cleared = shard if shape.zero >= 2 else whole, shard if shape.zero >= 2 else whole",
         (EVERY_PLAN,),
     ),
     Mutant(

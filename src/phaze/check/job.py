@@ -349,6 +349,6 @@ def step_bytes(job: Job, shape: Shape, size: Size) -> Floats:
     """HBM bytes of zeroing and of the optimizer's step of stages with so many bytes of
     parameters."""
     shares = (shape.sharers, shape.experts_alike)
-    every, own = size[0] + size[1], size[0] / shares[0] + size[1] / shares[1]
-    updated, cleared = own if shape.zero >= 1 else every, own if shape.zero >= 2 else every
+    whole, shard = size[0] + size[1], size[0] / shares[0] + size[1] / shares[1]
+    updated, cleared = shard if shape.zero >= 1 else whole, shard if shape.zero >= 2 else whole
     return np.asarray((updated * job.held.update + cleared * job.held.cleared) / job.held.sent)

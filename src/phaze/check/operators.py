@@ -60,8 +60,8 @@ class Constants:
         """A product as arrays run its format, and how often: once, or one expert after another where
         each has a kernel."""
         count = p.experts if self.expert is not None else 0
-        one = p.expert() if count else p
-        return max(count, 1), one.packed(dict(self.rates), self.grouped)
+        product = p.expert() if count else p
+        return max(count, 1), product.packed(dict(self.rates), self.grouped)
 
     def started(self, p: Product) -> float:
         """Seconds in which the kernels of its experts start: of each, and in few bits of the cast
@@ -209,8 +209,8 @@ class Costs:
         if work.kernel is not None and self.constants.kernels is not None:
             return np.asarray(self.constants.kernels.seconds(work.kernel, self.peak))
         for p in work.products:
-            times, one = self.constants.run(p)
-            total = total + times * self._product(one)[0]
+            times, product = self.constants.run(p)
+            total = total + times * self._product(product)[0]
         if work.lanes is not None:
             total = np.maximum(total, self._vector(work.lanes)[0])
         total = total + sum(map(self.constants.started, work.products))
@@ -221,8 +221,8 @@ class Costs:
         """What the bytes of its products, and of its vector work, take of all of HBM."""
         products, lanes = np.zeros(len(self._array)), np.zeros(len(self._array))
         for p in work.products:
-            times, one = self.constants.run(p)
-            products = products + times * self._product(one)[1]
+            times, product = self.constants.run(p)
+            products = products + times * self._product(product)[1]
         if work.lanes is not None:
             lanes = self._vector(work.lanes)[2]
         shares = self.constants.hbm_share, self.constants.vector_hbm_share
@@ -237,8 +237,8 @@ class Costs:
             return total
         total = prices.mac * sum(float(p.batch) * p.m * p.n * p.k for p in work.products)
         for p in work.products:
-            times, one = self.constants.run(p)
-            _, hbm, moved, edge, port = (times * each for each in self._product(one))
+            times, product = self.constants.run(p)
+            _, hbm, moved, edge, port = (times * each for each in self._product(product))
             total = total + prices.edge * edge + prices.port * port + prices.filled * moved
             total = total + prices.shared * (moved + hbm) + prices.hbm * hbm
         if work.lanes is not None:

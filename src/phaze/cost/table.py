@@ -157,12 +157,12 @@ def expert_starts(products: Sequence[Product]) -> int:
 def products_run(work: Work, constants: Constants) -> tuple[Product, ...]:
     """The products of a work as arrays run them; of a grouped one those of its experts one after
     another where each has a kernel of its own."""
-    found = list[Product]()
+    runs = list[Product]()
     for p in work.products:
         apart = constants.expert_start_s is not None and p.grouped and not p.empty
-        one = (p.of_one_expert if apart else p).packed(constants.rates, constants.grouped_share)
-        found += [one] * (p.batch if apart else 1)
-    return tuple(found)
+        each = (p.of_one_expert if apart else p).packed(constants.rates, constants.grouped_share)
+        runs += [each] * (p.batch if apart else 1)
+    return tuple(runs)
 
 
 def cost_works(

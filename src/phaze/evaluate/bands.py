@@ -137,12 +137,12 @@ def wider_kinds(kind: BandKind) -> Iterator[BandKind]:
     """A kind and those that it falls back to, narrow to wide."""
     layout, bits = BandKind(kind.chip, kind.layout), BandKind(kind.chip, bits=kind.bits)
     plain = replace(kind, trait=None)
-    own = list[BandKind]()
+    nearest = list[BandKind]()
     if kind.trait is not None:
         alone = BandKind(kind.chip, trait=kind.trait)
-        own = [kind, replace(kind, stack=None), replace(alone, bits=kind.bits), alone]
+        nearest = [kind, replace(kind, stack=None), replace(alone, bits=kind.bits), alone]
     rest = [plain, replace(plain, stack=None), layout, bits, BandKind(kind.chip)]
-    yield from dict.fromkeys([*own, *rest])
+    yield from dict.fromkeys([*nearest, *rest])
 
 
 Counted = Annotated[int, Field(ge=0)]

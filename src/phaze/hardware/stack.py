@@ -352,10 +352,10 @@ class Stack(Document):
         """The stack with gradients of another width."""
         keys = {name: getattr(self, name) for name in OF_GRADIENTS}
         keys["state"] = None if self.state is None else self.state.model_dump()
-        found = keys_of_gradients(gradients, keys)
-        if "state" in found:
-            found["state"] = StateBytes(**found["state"])
-        return self.model_copy(update={**found, "gradients": gradients})
+        changed = keys_of_gradients(gradients, keys)
+        if "state" in changed:
+            changed["state"] = StateBytes(**changed["state"])
+        return self.model_copy(update={**changed, "gradients": gradients})
 
     @property
     def hidden_synchronisation(self) -> float:
